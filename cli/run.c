@@ -1,0 +1,436 @@
+/* run.c - spork run: a kernel of an .ir file on arrays given on the command line. */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+
+struct request {
+    const char *path, *kernel, *device;
+    sk_size grid, threadgroup;
+    bool have_grid, have_threadgroup, threads, time;
+    const char **args, **outs, **prints; /* name=what, name=file.npy, name[index] */
+    int n_args, n_outs, n_prints;
+};
+
+struct bound { /* one argument of the kernel */
+    sk_arg_info info;
+    struct npy array;  /* buffers and values; `data` is the memory */
+    size_t threadgroup_bytes;
+    bool given;
+};
+
+static void help(void)
+{
+    printf("usage: spork run FILE.ir KERNEL (--threads N | --grid G) [--threadgroup T] NAME=WHAT ...\n"
+           "                 [--out NAME=FILE.npy] [--print NAME[I],...] [--device NAME] [--time]\n\n"
+           "Runs a kernel on arrays. Sizes are N, NxM or NxMxK; --threads counts threads, --grid threadgroups; the\n"
+           "threadgroup is 256 threads, or all if fewer, unless given. Every argument of the kernel needs a WHAT:\n\n"
+           "  array.npy          a copy of a NumPy array; its dtype must be the parameter's\n"
+           "  zeros:N:TYPE       N zeros; TYPE is bool, i8, u8, ... u64, f16, bf16, f32\n"
+           "  full:X:N:TYPE      N times X\n"
+           "  range:N:TYPE       0, 1, ... N-1\n"
+           "  random:N:TYPE      numbers in [0, 1), or all integers; the same at each run\n"
+           "  1.5  or  1,2,3     a scalar or vector; for threadgroup memory, its number of elements\n\n"
+           "--out writes an array after the launch, --print prints elements: out[0], out[-1], out[0:4], out.\n"
+           "A kernel that faults prints where, and exits with 1; what it wrote in bounds is still written and printed.\n");
+}
+
+static bool parse_size(const char *text, sk_size *out)
+{
+    uint32_t v[3] = {1, 1, 1};
+    for (int d = 0; d < 3; d++) {
+        char *end = NULL;
+        errno = 0;
+        if (!isdigit((unsigned char)*text))
+            return false;
+        const unsigned long long x = strtoull(text, &end, 10);
+        if (errno || x > UINT32_MAX)
+            return false;
+        v[d] = (uint32_t)x;
+        if (!*end) {
+            *out = (sk_size){v[0], v[1], v[2]};
+            return true;
+        }
+        if (*end != 'x' && *end != ',')
+            return false;
+        text = end + 1;
+    }
+    return false;
+}
+
+/* Splits "a:b:c" in at most `max` pieces; returns how many. */
+static int split(const char *text, const char **piece, size_t *length, int max)
+{
+    int n = 0;
+    while (n < max) {
+        const char *colon = strchr(text, ':');
+        piece[n] = text;
+        length[n++] = colon ? (size_t)(colon - text) : strlen(text);
+        if (!colon)
+            break;
+        text = colon + 1;
+    }
+    return n;
+}
+
+static void fill_range(struct npy *a)
+{
+    for (size_t i = 0; i < a->count; i++) {
+        char text[32];
+        const int n = snprintf(text, sizeof text, "%zu", i);
+        if (!value_read(text, (size_t)n, a->type, (char *)a->data + i * a->size))
+            memset((char *)a->data + i * a->size, 0, a->size);
+    }
+}
+
+static void fill_random(struct npy *a)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    for (size_t i = 0; i < a->count; i++) {
+        state = hash_u64(state, i);
+        void *at = (char *)a->data + i * a->size;
+        const double unit = (double)(state >> 40) / (double)(1 << 24);
+        const float f = (float)unit;
+        const uint16_t h = a->type == SK_F16 ? f16_from_f64(unit) : bf16_from_f64(unit);
+        const uint64_t integer = a->type == SK_BOOL ? state >> 63 : state;
+        if (a->type == SK_F32)
+            memcpy(at, &f, sizeof f);
+        else if (a->type == SK_F16 || a->type == SK_BF16)
+            memcpy(at, &h, sizeof h);
+        else
+            memcpy(at, &integer, a->size);
+    }
+}
+
+/* zeros:N:TYPE, full:X:N:TYPE, range:N:TYPE, random:N:TYPE. False: the text is none of them. */
+static bool make_array(const char *what, struct npy *a, bool *bad)
+{
+    const char *piece[5];
+    size_t length[5];
+    const int n = split(what, piece, length, 5);
+    const bool full = length[0] == 4 && memcmp(what, "full", 4) == 0;
+    const bool zeros = length[0] == 5 && memcmp(what, "zeros", 5) == 0;
+    const bool range = length[0] == 5 && memcmp(what, "range", 5) == 0;
+    const bool random = length[0] == 6 && memcmp(what, "random", 6) == 0;
+    if (!full && !zeros && !range && !random)
+        return false;
+
+    const int count_at = full ? 2 : 1;
+    uint64_t count = 0;
+    *bad = true;
+    if (n != count_at + 2 || !value_type(piece[count_at + 1], length[count_at + 1], &a->type) ||
+        !value_read(piece[count_at], length[count_at], SK_U64, &count))
+        return true;
+    a->size = value_size(a->type);
+    if (count > ((size_t)1 << 40))
+        return true;
+    a->count = (size_t)count;
+    a->n_dims = 1;
+    a->shape[0] = a->count;
+    a->data = calloc(a->count + 1, a->size);
+    if (!a->data)
+        return true;
+    if (range)
+        fill_range(a);
+    if (random)
+        fill_random(a);
+    if (full) {
+        uint64_t x = 0;
+        if (!value_read(piece[1], length[1], a->type, &x))
+            return true;
+        for (size_t i = 0; i < a->count; i++)
+            memcpy((char *)a->data + i * a->size, &x, a->size);
+    }
+    *bad = false;
+    return true;
+}
+
+static unsigned width_of(sk_type t)
+{
+    return t < SK_SCALAR_COUNT ? 1 : (unsigned)((t - SK_SCALAR_COUNT) % 3 + 2);
+}
+
+static sk_type scalar_of(sk_type t)
+{
+    return t < SK_SCALAR_COUNT ? t : (sk_type)((t - SK_SCALAR_COUNT) / 3 + 1);
+}
+
+static int bind_value(struct bound *b, const char *what)
+{
+    const sk_type s = scalar_of(b->info.type);
+    const unsigned width = width_of(b->info.type);
+    b->array.data = calloc(1, b->info.size + 8);
+    if (!b->array.data)
+        return EXIT_FAILED;
+    const char *p = what;
+    for (unsigned k = 0; k < width; k++) {
+        const char *comma = strchr(p, ',');
+        const size_t n = comma ? (size_t)(comma - p) : strlen(p);
+        if ((comma != NULL) != (k + 1 < width) || !value_read(p, n, s, (char *)b->array.data + k * value_size(s)))
+            return cli_usage("run", "'%s' is no %s%s for parameter '%s'", what, width > 1 ? "list of " : "", value_name(s),
+                             b->info.name);
+        p = comma ? comma + 1 : p + n;
+    }
+    b->array.size = b->info.size;
+    b->array.count = 1;
+    return EXIT_FINE;
+}
+
+static int bind_buffer(struct bound *b, const char *what)
+{
+    const sk_type want = scalar_of(b->info.type);
+    bool bad = false;
+    if (make_array(what, &b->array, &bad)) {
+        if (bad)
+            return cli_usage("run", "'%s' makes no array for parameter '%s'; write zeros:N:TYPE, full:X:N:TYPE", what,
+                             b->info.name);
+    } else {
+        sk_error err = {0};
+        if (npy_read(what, &b->array, &err) != SK_OK)
+            return cli_error(&err);
+    }
+    if (b->array.type != want)
+        return cli_usage("run", "parameter '%s' holds %s, but '%s' holds %s", b->info.name, value_name(want), what,
+                         value_name(b->array.type));
+    return EXIT_FINE;
+}
+
+static int bind_one(struct bound *bound, size_t n, const char *arg)
+{
+    const char *equals = strchr(arg, '=');
+    if (!equals)
+        return cli_usage("run", "'%s' is no NAME=WHAT", arg);
+    size_t k = 0;
+    while (k < n && !(strlen(bound[k].info.name) == (size_t)(equals - arg) &&
+                      memcmp(bound[k].info.name, arg, (size_t)(equals - arg)) == 0))
+        k++;
+    if (k == n)
+        return cli_usage("run", "the kernel has no parameter '%.*s'", (int)(equals - arg), arg);
+    struct bound *b = &bound[k];
+    if (b->given)
+        return cli_usage("run", "parameter '%s' is given twice", b->info.name);
+    b->given = true;
+    if (b->info.type == SK_VOID && b->info.kind != SK_ARG_THREADGROUP)
+        return cli_usage("run", "parameter '%s' is a struct, which the command line cannot give", b->info.name);
+    switch (b->info.kind) {
+    case SK_ARG_BUFFER:
+        return bind_buffer(b, equals + 1);
+    case SK_ARG_VALUE:
+        return bind_value(b, equals + 1);
+    case SK_ARG_THREADGROUP: {
+        uint32_t count = 0;
+        if (!value_read(equals + 1, strlen(equals + 1), SK_U32, &count))
+            return cli_usage("run", "'%s' is no number of elements for threadgroup memory '%s'", equals + 1, b->info.name);
+        b->threadgroup_bytes = (size_t)count * b->info.size;
+        return EXIT_FINE;
+    }
+    }
+    return EXIT_FAILED;
+}
+
+static struct bound *find_array(struct bound *bound, size_t n, const char *name, size_t length)
+{
+    for (size_t k = 0; k < n; k++)
+        if (bound[k].info.kind == SK_ARG_BUFFER && strlen(bound[k].info.name) == length &&
+            memcmp(bound[k].info.name, name, length) == 0)
+            return &bound[k];
+    return NULL;
+}
+
+/* One item of --print: out, out[3], out[-1], out[2:5]. */
+static int print_item(struct bound *bound, size_t n, const char *item, size_t length)
+{
+    const char *bracket = memchr(item, '[', length);
+    const size_t name_length = bracket ? (size_t)(bracket - item) : length;
+    struct bound *b = find_array(bound, n, item, name_length);
+    if (!b)
+        return cli_usage("run", "no array '%.*s' to print", (int)name_length, item);
+    const long long count = (long long)b->array.count;
+    long long from = 0, to = count;
+    if (bracket) {
+        char *end = NULL;
+        from = strtoll(bracket + 1, &end, 10);
+        to = from + 1;
+        if (from < 0) {
+            from += count;
+            to = from + 1;
+        }
+        if (*end == ':') {
+            to = end[1] == ']' ? count : strtoll(end + 1, &end, 10);
+            to = to < 0 ? to + count : to;
+        }
+        if (from < 0 || to > count || from > to || (bracket[1] == ']'))
+            return cli_usage("run", "'%.*s' is outside the array of %lld", (int)length, item, count);
+    }
+    printf("%.*s =", (int)length, item);
+    for (long long i = from; i < to; i++) {
+        putchar(' ');
+        value_print(stdout, b->array.type, (const char *)b->array.data + (size_t)i * b->array.size);
+    }
+    putchar('\n');
+    return EXIT_FINE;
+}
+
+static int show(const struct request *r, struct bound *bound, size_t n)
+{
+    for (int i = 0; i < r->n_outs; i++) {
+        const char *equals = strchr(r->outs[i], '=');
+        struct bound *b = equals ? find_array(bound, n, r->outs[i], (size_t)(equals - r->outs[i])) : NULL;
+        sk_error err = {0};
+        if (!b)
+            return cli_usage("run", "--out wants NAME=FILE.npy with the name of an array, not '%s'", r->outs[i]);
+        if (npy_write(equals + 1, &b->array, &err) != SK_OK)
+            return cli_error(&err);
+    }
+    for (int i = 0; i < r->n_prints; i++)
+        for (const char *p = r->prints[i]; *p;) {
+            const size_t length = strcspn(p, ",");
+            const int code = print_item(bound, n, p, length);
+            if (code != EXIT_FINE)
+                return code;
+            p += length + (p[length] == ',');
+        }
+    return EXIT_FINE;
+}
+
+static int parse_args(int argc, char **argv, struct request *r)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *a = argv[i];
+        if (strcmp(a, "--time") == 0) {
+            r->time = true;
+            continue;
+        }
+        if (a[0] != '-') {
+            if (!r->path)
+                r->path = a;
+            else if (!r->kernel)
+                r->kernel = a;
+            else
+                r->args[r->n_args++] = a;
+            continue;
+        }
+        if (i + 1 == argc)
+            return cli_usage("run", "%s wants a value, or is no option", a);
+        const char *v = argv[++i];
+        if (strcmp(a, "--threads") == 0 || strcmp(a, "--grid") == 0) {
+            if (r->have_grid)
+                return cli_usage("run", "give --threads or --grid, once");
+            if (!parse_size(v, &r->grid))
+                return cli_usage("run", "'%s' is no size; write N, NxM or NxMxK", v);
+            r->have_grid = true;
+            r->threads = a[2] == 't';
+        } else if (strcmp(a, "--threadgroup") == 0) {
+            if (!parse_size(v, &r->threadgroup))
+                return cli_usage("run", "'%s' is no size; write N, NxM or NxMxK", v);
+            r->have_threadgroup = true;
+        } else if (strcmp(a, "--out") == 0) {
+            r->outs[r->n_outs++] = v;
+        } else if (strcmp(a, "--print") == 0) {
+            r->prints[r->n_prints++] = v;
+        } else if (strcmp(a, "--device") == 0) {
+            r->device = v;
+        } else {
+            return cli_usage("run", "no option '%s'", a);
+        }
+    }
+    if (!r->path || !r->kernel)
+        return cli_usage("run", "which file and kernel?");
+    if (!r->have_grid)
+        return cli_usage("run", "how many threads? give --threads N or --grid G");
+    return EXIT_FINE;
+}
+
+static int launch(const struct request *r, sk_pipeline *p, struct bound *bound, size_t n)
+{
+    sk_error err = {0};
+    sk_arg *args = calloc(n + 1, sizeof *args);
+    if (!args)
+        return EXIT_FAILED;
+    for (size_t k = 0; k < n; k++) {
+        args[k].data = bound[k].array.data;
+        args[k].size = bound[k].info.kind == SK_ARG_THREADGROUP ? bound[k].threadgroup_bytes
+                                                                : bound[k].array.count * bound[k].array.size;
+    }
+    sk_size group = r->threadgroup;
+    if (!r->have_threadgroup) {
+        const uint32_t limit = sk_pipeline_max_threads(p) < 256 ? sk_pipeline_max_threads(p) : 256;
+        group = (sk_size){r->threads && r->grid.x < limit ? (r->grid.x ? r->grid.x : 1) : limit, 1, 1};
+    }
+    const sk_launch l = {.grid = r->grid, .threadgroup = group, .threads = r->threads, .n_args = n, .args = args};
+    const uint64_t start = os_nanoseconds();
+    const sk_status st = sk_pipeline_launch(p, &l, &err);
+    if (r->time)
+        fprintf(stderr, "%.3f ms\n", (double)(os_nanoseconds() - start) / 1e6);
+    free(args);
+    if (st != SK_OK && st != SK_ERR_FAULT)
+        return cli_error(&err);
+    int code = show(r, bound, n);
+    if (st == SK_ERR_FAULT) {
+        (void)fflush(stdout);
+        code = cli_error(&err);
+    }
+    return code;
+}
+
+static int run(const struct request *r, sk_context *ctx)
+{
+    sk_error err = {0};
+    sk_module *m = NULL;
+    sk_device *d = NULL;
+    sk_library *lib = NULL;
+    sk_function *f = NULL;
+    sk_pipeline *p = NULL;
+    int code = cli_load(ctx, r->path, &m);
+    if (code != EXIT_FINE)
+        return code;
+    if (sk_device_get(ctx, r->device, &d, &err) != SK_OK || sk_library_from_module(d, m, &lib, &err) != SK_OK ||
+        sk_library_function(lib, r->kernel, &f, &err) != SK_OK || sk_pipeline_create(f, &p, &err) != SK_OK)
+        return cli_error(&err);
+
+    const size_t n = sk_function_arg_count(f);
+    struct bound *bound = calloc(n + 1, sizeof *bound);
+    if (!bound)
+        return EXIT_FAILED;
+    for (size_t k = 0; k < n && code == EXIT_FINE; k++)
+        if (sk_function_arg(f, k, &bound[k].info, &err) != SK_OK)
+            code = cli_error(&err);
+    for (int i = 0; i < r->n_args && code == EXIT_FINE; i++)
+        code = bind_one(bound, n, r->args[i]);
+    for (size_t k = 0; k < n && code == EXIT_FINE; k++)
+        if (!bound[k].given)
+            code = cli_usage("run", "parameter '%s' is not given", bound[k].info.name);
+    if (code == EXIT_FINE)
+        code = launch(r, p, bound, n);
+    for (size_t k = 0; k < n; k++)
+        free(bound[k].array.data);
+    free(bound);
+    return code;
+}
+
+int cli_run(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (cli_is_help(argv[i])) {
+            help();
+            return EXIT_FINE;
+        }
+    struct request r = {0};
+    const char **lists = calloc((size_t)argc * 3, sizeof *lists);
+    if (!lists)
+        return EXIT_FAILED;
+    r.args = lists;
+    r.outs = lists + argc;
+    r.prints = lists + 2 * argc;
+    int code = parse_args(argc, argv, &r);
+    sk_context *ctx = NULL;
+    sk_error err = {0};
+    if (code == EXIT_FINE && sk_context_create(NULL, &ctx, &err) != SK_OK)
+        code = cli_error(&err);
+    if (code == EXIT_FINE)
+        code = run(&r, ctx);
+    sk_context_destroy(ctx);
+    free(lists);
+    return code;
+}

@@ -1,0 +1,357 @@
+/* state.h - what the files of the extension module `spork._core` share.
+ *
+ * The extension is a face: it turns Python objects into operands (struct tv), calls the tracer, and turns what comes
+ * back into Python objects. What the language means is in src/trace, what a launch checks beyond its arguments in
+ * src/device.
+ *
+ * Rules for changing it:
+ *  1. no `static PyObject *`: everything that lives as long as the module is in `struct state`;
+ *  2. no Python code runs inside TRACE(): its recovery point must not be jumped to over Python's frames;
+ *  3. a function that returns a PyObject * or -1 on failure has set a Python exception then.
+ */
+#ifndef SK_PY_STATE_H
+#define SK_PY_STATE_H
+
+#include "compat.h"
+
+#include "trace/trace.h"
+
+/* ---- the module's state ----------------------------------------------------------------------------------------- */
+
+/* The heap types: TYPE(field, spec). The specs are in the file that the comment names. */
+#define TYPE_TABLE(TYPE)                                                                                               \
+    TYPE(dtype, dtype_spec)                /* dtype.c */                                                              \
+    TYPE(value, value_spec)                /* value.c */                                                              \
+    TYPE(local, local_spec)                                                                                           \
+    TYPE(pointer, pointer_spec)            /* pointer.c */                                                            \
+    TYPE(array, array_spec)                                                                                           \
+    TYPE(attribute, attribute_spec)        /* annotation.c */                                                         \
+    TYPE(device_pointer, device_pointer_spec)                                                                         \
+    TYPE(constant_pointer, constant_pointer_spec)                                                                     \
+    TYPE(threadgroup_pointer, threadgroup_pointer_spec)                                                               \
+    TYPE(scalar_param, scalar_param_spec)                                                                             \
+    TYPE(range, range_spec)                /* control.c */                                                            \
+    TYPE(range_iterator, range_iterator_spec)                                                                         \
+    TYPE(block, block_spec)                                                                                           \
+    TYPE(device_fn, device_fn_spec)        /* devicefn.c */                                                           \
+    TYPE(kernel, kernel_spec)              /* kernel.c */                                                             \
+    TYPE(bound, bound_spec)                /* bound.c */                                                              \
+    TYPE(device, device_spec)              /* device.c */                                                             \
+    TYPE(buffer, buffer_spec)
+
+#define TYPE(field, spec) extern PyType_Spec spec;
+TYPE_TABLE(TYPE)
+#undef TYPE
+
+/* Strings that are looked up often. */
+#define NAME_TABLE(NAME)                                                                                               \
+    NAME(__annotations__) NAME(__class__) NAME(__closure__) NAME(__code__) NAME(__defaults__) NAME(__dlpack__)        \
+    NAME(__dlpack_device__) NAME(__globals__) NAME(__kwdefaults__) NAME(__module__) NAME(__name__) NAME(__qualname__) \
+    NAME(__doc__) NAME(__wrapped__)                                                                                   \
+    NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars) NAME(co_code) NAME(co_filename) NAME(co_firstlineno)      \
+    NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount) NAME(co_lines) NAME(co_names) NAME(co_positions)         \
+    NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize) NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim)     \
+    NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line) NAME(column)
+
+/* Instructions whose numbers place.c needs, from the module `opcode`; -1 where this Python has none. */
+#define OPCODE_TABLE(OPCODE)                                                                                           \
+    OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                 \
+    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(FOR_ITER)
+
+#define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
+
+struct session;
+
+struct state {
+#define TYPE(field, spec) PyTypeObject *field;
+    struct {
+        TYPE_TABLE(TYPE)
+    } type;
+#undef TYPE
+#define NAME(n) PyObject *n;
+    struct {
+        NAME_TABLE(NAME)
+    } str;
+#undef NAME
+#define OPCODE(n) int n;
+    struct {
+        OPCODE_TABLE(OPCODE)
+    } opcode;
+#undef OPCODE
+    PyObject *exceptions[SK_ERR_IO + 1]; /* [SK_OK]: SporkError, the root */
+    PyObject *dtypes[2][DTYPE_COUNT];    /* [atomic][ir_type]; null where there is none */
+    PyObject *markers[ATTR_COUNT];       /* the marker classes; [ATTR_NONE] null */
+    PyObject *package;                   /* folder of the package with a final '/', to tell its code from the user's */
+    PyMethodDef *methods;                /* of table-made functions; their names and docs lie in `text` */
+    struct mem mem;
+    struct arena text;
+    struct session *sessions; /* kernels being traced, newest first */
+    uint64_t last_session;
+    unsigned long main_thread;
+    sk_context *context;       /* made at first use */
+    sk_device *default_device; /* owned by the context */
+};
+
+extern struct PyModuleDef spork_module;
+
+static inline struct state *state_of_module(PyObject *module)
+{
+    return (struct state *)PyModule_GetState(module);
+}
+static inline struct state *state_of_type(PyTypeObject *type)
+{
+    return (struct state *)PyType_GetModuleState(type);
+}
+#define STATE_OF(o) state_of_type(Py_TYPE(o))
+
+/* ---- errors.c ---------------------------------------------------------------------------------------------------- */
+
+int errors_init(struct state *st, PyObject *module);
+/* Sets the exception that `err` means and empties `err`. Returns null. */
+PyObject *raise_error(struct state *st, sk_error *err) SK_COLD;
+/* A row of errors.def, at the first calling frame outside the package. RAISE returns null, RAISE_INT -1. */
+#define RAISE_AT(st, place, id, ...)                                                                                   \
+    __extension__({                                                                                                    \
+        sk_error raise_err_;                                                                                           \
+        memset(&raise_err_, 0, sizeof raise_err_);                                                                     \
+        (void)ERR_AT(&raise_err_, (place), id __VA_OPT__(, ) __VA_ARGS__);                                             \
+        raise_error((st), &raise_err_);                                                                                \
+    })
+#define RAISE(st, id, ...) RAISE_AT((st), caller_place(st), id __VA_OPT__(, ) __VA_ARGS__)
+#define RAISE_INT(st, id, ...) ((void)RAISE((st), id __VA_OPT__(, ) __VA_ARGS__), -1)
+/* The short name of an object's type for messages; belongs to the type. */
+const char *type_name(PyObject *o);
+
+/* ---- place.c: whose line is it ------------------------------------------------------------------------------------- */
+
+/* What a trace knows of one code object: the source line of each instruction, decoded once. */
+struct code_info {
+    PyObject *code, *bytes;
+    const unsigned char *unit; /* two bytes an instruction */
+    uint32_t n_units, file;
+    uint32_t *line; /* of each unit; null: ask Python each time */
+    bool internal;  /* code of the package */
+};
+struct code_table {
+    struct code_info *at;
+    uint32_t n, cap;
+    uint32_t last; /* index of the one found last */
+};
+int place_init(struct state *st);
+void code_table_free(struct code_table *t);
+/* Points the tracer at the first calling frame outside the package. -1: a Python exception is set. */
+int place_session(struct state *st, struct session *s);
+/* The variable that the calling instruction's result is stored in; null if it is none. Belongs to the code object. */
+const char *place_target(struct state *st, const struct session *s);
+/* The same place without a session. `file` lives as long as the frame. */
+struct err_place caller_place(struct state *st);
+/* Whether the caller executes this instruction now; true where that cannot be known. */
+bool caller_executes(struct state *st, int opcode);
+/* From 1; 0 unknown. Of the calling frame, if it is at this line. */
+uint32_t caller_column(struct state *st, const char *file, uint32_t line);
+
+/* ---- session.c: a kernel being traced -------------------------------------------------------------------------------- */
+
+struct device_fn_variant;
+
+struct session {
+    struct session *outer;
+    unsigned long thread;
+    uint64_t id; /* unique in the process; values carry it */
+    struct trace *t;
+    struct mem *mem;
+    sk_error err;     /* of the operation at hand */
+    sk_error pending; /* of something noticed where nothing could be raised; raised by the next operation */
+    struct code_table codes;
+    uint32_t code, unit; /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
+    struct device_fn_variant *variants; /* device functions traced so far */
+};
+
+/* Opens a session on this thread over `mem`. */
+int session_open(struct state *st, struct session *s, struct mem *mem);
+void session_close(struct state *st, struct session *s); /* frees the tracer too */
+struct session *session_find(struct state *st);          /* this thread's, or null without an exception */
+/* This thread's session, pointed at the caller's line, ready to trace `what`. Null: an exception is set. */
+struct session *session_enter(struct state *st, const char *what);
+int session_raise_pending(struct state *st, struct session *s);
+
+/* Runs a tracer function with a recovery point; the value is its sk_status. */
+#define TRACE(s, expr)                                                                                                 \
+    __extension__({                                                                                                    \
+        volatile sk_status trace_status_;                                                                              \
+        MEM_GUARD((s)->mem, &(s)->err, trace_status_, (expr));                                                         \
+        trace_status_;                                                                                                 \
+    })
+
+/* ---- value.c: traced values -------------------------------------------------------------------------------------------- */
+
+/* All four traced types have this layout. */
+struct traced {
+    PyObject_HEAD
+    struct tv v;
+    uint64_t session;
+    PyObject *dtype; /* of an element for pointers and arrays, else null: see traced_dtype */
+};
+void traced_dealloc(PyObject *self);
+static inline bool is_traced(PyObject *o)
+{
+    return Py_TYPE(o)->tp_dealloc == traced_dealloc;
+}
+static inline struct traced *traced_of(PyObject *o)
+{
+    return (struct traced *)o;
+}
+PyObject *traced_new(PyTypeObject *type, const struct session *s, struct tv v, PyObject *dtype);
+/* The end of an operation: raises the session's error, or makes a value of `v`, named after the variable it is stored in. */
+PyObject *traced_result(struct state *st, struct session *s, sk_status status, const struct tv *v);
+/* The same for an operation without a result: None. */
+PyObject *traced_none(struct state *st, struct session *s, sk_status status);
+/* An operand from any Python object: traced, number, NumPy scalar. */
+int operand(struct state *st, struct session *s, PyObject *o, struct tv *out);
+/* A pointer or array; `what` names the function in the error. */
+int pointer_operand(struct state *st, PyObject *o, const char *what, struct tv *out);
+/* A Python or NumPy number as a weak operand. 1: it is none, without an exception; -1: an exception is set. */
+int weak_number(struct state *st, PyObject *o, struct tv *out);
+/* Operands from `o`: a tuple or list of at most `max`, or a single one. Returns their number, -1 on error. */
+int operand_list(struct state *st, struct session *s, PyObject *o, unsigned max, struct tv *out);
+#define MAX_INDICES 8
+
+/* Python's arguments of a function with keywords. `names` end with a null; the first `required` must be there, the first
+ * `positional` may come without a name. `out` receives borrowed references, null for what is absent. */
+struct arg_spec {
+    const char *function;
+    unsigned required, positional;
+    const char *names[8];
+};
+int take_args(struct state *st, const struct arg_spec *spec, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
+              PyObject **out);
+
+/* ---- dtype.c ------------------------------------------------------------------------------------------------------------- */
+
+struct dtype {
+    PyObject_HEAD
+    ir_type type;
+    bool atomic;
+    char name[24], metal[24];
+    uint16_t nbytes;
+};
+static inline struct dtype *dtype_of(PyObject *o)
+{
+    return (struct dtype *)o;
+}
+int dtypes_init(struct state *st, PyObject *module);
+PyObject *dtype_new_ref(struct state *st, ir_type type, bool atomic);
+/* A dtype from a Dtype or NumPy's; null with an exception, "dtype of `what`", for anything else. Borrowed. */
+PyObject *as_dtype(struct state *st, PyObject *o, const char *what);
+PyObject *dtypes_from_numpy(PyObject *module, PyObject *o);
+PyObject *dtypes_underlying(PyObject *module, PyObject *o);
+PyObject *dtypes_missing(PyObject *module, PyObject *name);
+
+/* ---- annotation.c: parameters of kernels and device functions -------------------------------------------------------------- */
+
+struct pointer_spec_object {
+    PyObject_HEAD
+    PyObject *dtype;
+};
+struct scalar_param {
+    PyObject_HEAD
+    PyObject *dtype;     /* of a component */
+    PyObject *attribute; /* a marker class, or null */
+    unsigned n;          /* components */
+    enum attribute attr;
+};
+struct param_spec {
+    PyObject *name; /* owned */
+    const char *text; /* its UTF-8 */
+    uint32_t line;
+    uint8_t kind, attribute; /* enum param_kind, enum attribute */
+    enum space space;        /* of pointers */
+    PyObject *dtype;         /* of the element or value; borrowed from the state */
+    ir_type type;            /* of the parameter */
+};
+struct signature {
+    struct param_spec *param;
+    unsigned n, n_args; /* n_args: without attributes */
+    PyObject *result;   /* device functions: dtype, borrowed; null: none */
+    bool resolved;
+    const char *file; /* of the function; belongs to its code */
+    uint32_t line;
+};
+int annotations_init(struct state *st, PyObject *module);
+/* Checks the function and resolves its annotations. With `late` false, names that are not bound yet leave the signature
+ * unresolved without an error; call again at first use. */
+int signature_read(struct state *st, PyObject *fn, bool device_fn, bool late, struct signature *out);
+void signature_free(struct signature *sig);
+
+/* ---- tables.c, functions.c, control.c: functions of the module -------------------------------------------------------------- */
+
+int tables_init(struct state *st, PyObject *module);
+PyMethodDef *functions_methods(void);
+PyMethodDef *control_methods(void);
+
+/* ---- devicefn.c ----------------------------------------------------------------------------------------------------------------- */
+
+PyObject *device_fn_new(PyObject *module, PyObject *fn);
+void device_fn_variants_free(struct session *s);
+
+/* ---- kernel.c --------------------------------------------------------------------------------------------------------------------- */
+
+struct kernel {
+    PyObject_HEAD
+    PyObject *fn, *name, *weak, *dict;
+    struct signature sig;
+    bool fast, no_contract;
+    PyThread_type_lock lock;    /* held while the kernel is traced and compiled */
+    unsigned long lock_thread;  /* who holds it */
+    struct mem mem;             /* of `module` */
+    struct ir_module *module;   /* null until traced */
+    bool has_loop;
+    PyObject *metal, *ir, *source_map; /* null until asked for */
+    sk_library *library;
+    sk_function *function;
+    sk_pipeline *pipeline; /* null until launched */
+    sk_arg_info *args;     /* sig.n_args, once there is a pipeline */
+};
+static inline struct kernel *kernel_of(PyObject *o)
+{
+    return (struct kernel *)o;
+}
+PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
+int kernel_prepare(struct state *st, struct kernel *k); /* traced and compiled afterwards */
+PyObject *kernel_metal(struct state *st, struct kernel *k);
+PyObject *kernel_source_map(struct state *st, struct kernel *k);
+
+/* ---- bound.c ------------------------------------------------------------------------------------------------------------------------ */
+
+struct geometry {
+    sk_size grid, threadgroup; /* grid: threads if `threads` */
+    bool threads;
+};
+/* Geometry from the values of grid=, threads=, threadgroup=; null where not given. */
+int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, struct geometry *out);
+PyObject *bound_new(struct state *st, struct kernel *k, const struct geometry *g);
+
+/* ---- launch.c, args.c ------------------------------------------------------------------------------------------------------------------ */
+
+#define MAX_ARGS 64u
+/* `args` are in the kernel's order, n of them. */
+PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args, Py_ssize_t n);
+
+/* One argument of a launch with what keeps its memory alive. */
+struct held_arg {
+    enum { HELD_NOTHING, HELD_BUFFER, HELD_CAPSULE } kind;
+    Py_buffer view;
+    PyObject *object; /* owned: the view's helper, or the DLPack capsule */
+    uint64_t value[4];
+};
+int arg_take(struct state *st, const struct param_spec *p, const sk_arg_info *info, unsigned position, PyObject *o,
+             struct held_arg *held, sk_arg *out);
+void arg_release(struct held_arg *held);
+
+/* ---- device.c ---------------------------------------------------------------------------------------------------------------------------- */
+
+int context_get(struct state *st); /* makes st->context */
+int default_device_get(struct state *st);
+PyMethodDef *device_methods(void);
+
+#endif

@@ -1,0 +1,166 @@
+/* internal.h - what the files of the tracer share.
+ *
+ *   trace.c     life, places, names, functions, parameters, calls
+ *   use.c       whether a value may be used here, weak numbers, conversions
+ *   ops.c       arithmetic, maths, choice, vectors, collectives
+ *   memory.c    locals, arrays, loads, stores, atomics
+ *   scope.c     if, elif, else, where, ends of blocks, break, continue, return
+ *   loop.c      range and while
+ *   diverge.c   barriers, and what is known about the first two threads
+ *
+ * Rules. Operands pass `trace_use` once, in source order: it checks them and reads locals. Nothing is emitted with side
+ * effects before the last check of a statement. The builder's region is always where the next node belongs; after an
+ * exit that is a region outside the program (see trace_dead), so that what follows is checked and dropped.
+ */
+#ifndef SK_TRACE_INTERNAL_H
+#define SK_TRACE_INTERNAL_H
+
+#include "trace/trace.h"
+
+struct pointer_info {
+    uint32_t name; /* string of the module */
+    ir_type elem;
+    uint8_t space;
+    bool atomic;
+    uint32_t first_dim, n_dims; /* into trace.dims; none: a flat pointer of unknown length */
+};
+
+/* What calling a function does, besides computing. */
+enum { FX_BARRIER = 1, FX_COLLECTIVE = 2, FX_ATOMIC = 4, FX_WRITE = 8 };
+
+struct func_info {
+    bool ended;
+    uint8_t effects; /* FX_*, of what it calls too */
+};
+
+struct frame { /* a function being traced */
+    uint32_t func, first_scope;
+    uint32_t outer_region, outer_place; /* of the builder, to return to */
+    uint32_t outer_dead, outer_dead_at;
+};
+
+enum scope_kind { SCOPE_KIND_IF, SCOPE_KIND_ELSE, SCOPE_KIND_RANGE, SCOPE_KIND_WHILE_HEAD, SCOPE_KIND_WHILE,
+                  SCOPE_KIND_WHERE_FIRST, SCOPE_KIND_WHERE_SECOND };
+
+struct scope {
+    uint32_t id;
+    uint8_t kind;     /* enum scope_kind */
+    bool taken;       /* the branch is run where cond is true (else: where it is false) */
+    uint32_t levels;  /* regions the program may be nested in here */
+    uint32_t construct; /* IF or LOOP */
+    uint32_t outer;   /* region that holds the outermost construct of the statement */
+    uint32_t head;    /* that construct: of an elif chain the first IF */
+    uint32_t place;
+    uint32_t cond;    /* IF kinds, WHILE: node of the condition; 0 unknown */
+    /* loops */
+    uint32_t body;    /* region that continue leaves */
+    uint32_t break_block, continue_block; /* made when first needed */
+    uint32_t bounds[3]; /* RANGE: start, stop, step */
+    uint32_t counter;   /* RANGE: the ARG that counts down, 0 in the simple form */
+    uint32_t first_frozen; /* WHILE: into trace.frozen */
+    struct tv first;  /* WHERE_SECOND: the first value, used */
+};
+
+struct frozen { /* a while condition uses a value computed earlier, which read this */
+    uint32_t source; /* VAR, or the root of memory */
+    uint32_t node;   /* the value */
+};
+
+struct trace {
+    struct mem *mem;
+    struct ir_module *m; /* null once finished */
+    struct ir_builder b;
+    uint32_t serial, scope_count;
+    struct strtab files; /* outlives the module, so that misuse after the end has a place too */
+    VEC(uint32_t) file_strings; /* file id to string of the module */
+    uint32_t file, line, column, last_line;
+    uint32_t dead, dead_at; /* region that collects dead code, or 0; number of scopes open when it began */
+    uint32_t ended_if, ended_elif, ended_head, ended_last; /* the if statement that ended last: first and last scope ids,
+                                                              first and last IF nodes */
+    uint64_t threadgroup_bytes; /* of the arrays of the kernel */
+    VEC(struct frame) frames;
+    VEC(struct scope) scopes;
+    VEC(struct func_info) funcs; /* by function number */
+    VEC(struct pointer_info) pointers;
+    VEC(uint64_t) dims;
+    VEC(struct frozen) frozen;
+    VEC(uint32_t) mark, work; /* for walks; mark.at[node] == mark_now: seen */
+    uint32_t mark_now;
+};
+
+#define FAIL(t, err, id, ...) ERR_AT((err), trace_here(t), id __VA_OPT__(, ) __VA_ARGS__)
+struct err_place trace_here(const struct trace *t);
+
+static inline struct frame *trace_frame(struct trace *t) { return &t->frames.at[t->frames.n - 1]; }
+static inline struct scope *trace_scope_at(struct trace *t, uint32_t index) { return &t->scopes.at[index]; }
+static inline void trace_effect(struct trace *t, unsigned fx)
+{
+    t->funcs.at[t->b.func].effects = (uint8_t)(t->funcs.at[t->b.func].effects | fx);
+}
+static inline struct tv trace_value(const struct trace *t, uint32_t id)
+{
+    return (struct tv){.kind = TV_VALUE, .id = id, .func = t->b.func, .serial = t->serial};
+}
+static inline bool tv_is_weak(struct tv v) { return v.kind == TV_INT || v.kind == TV_FLOAT || v.kind == TV_BOOL; }
+static inline ir_type trace_node_type(const struct trace *t, uint32_t id) { return ir_at(t->m, id)->type; }
+
+/* ---- use.c ---- */
+/* The tracer takes operations now: it has not finished, and a kernel or function is open. */
+sk_status trace_open(struct trace *t, sk_error *err);
+/* The operand as a value: a checked VALUE, a weak number, or, of a local, what it holds now. */
+sk_status trace_use(struct trace *t, struct tv v, struct tv *out, sk_error *err);
+/* A local or pointer that may be used here. */
+sk_status trace_use_local(struct trace *t, struct tv v, sk_error *err);
+sk_status trace_use_pointer(struct trace *t, struct tv v, sk_error *err);
+enum {
+    MIX_NUMBER = 1,  /* arithmetic: what is only bool becomes i32 */
+    MIX_PROMOTE = 2, /* a bool beside an integer counts as i32 */
+    MIX_COMPARE = 4, /* a bool beside a weak integer counts as i32 */
+    MIX_SIGN = 8,    /* the result depends on the sign */
+    MIX_FLOAT = 16   /* integers become f32 */
+};
+/* Used operands, at most 4, to nodes of one type by the rules of mixed operands. `what` names the operation. */
+sk_status trace_mix(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v, uint32_t *out,
+                    ir_type *type, sk_error *err);
+/* The scalar type of weak numbers among themselves. */
+sk_status trace_weak_type(struct trace *t, unsigned n, const struct tv *v, enum scalar *out, sk_error *err);
+/* A constant of a scalar type; an error if the number does not fit. */
+sk_status trace_weak(struct trace *t, struct tv v, enum scalar s, uint32_t *out, sk_error *err);
+bool trace_weak_fits(struct tv v, enum scalar s);
+/* A used operand as a node: weak numbers get their default type. */
+sk_status trace_node(struct trace *t, struct tv v, uint32_t *out, sk_error *err);
+/* A used operand as a node of exactly this type, by the implicit conversions. */
+sk_status trace_implicit_node(struct trace *t, struct tv v, ir_type to, const char *what, uint32_t *out, sk_error *err);
+/* A used operand as a condition: a bool node; a bool vector if `vector`. */
+sk_status trace_condition(struct trace *t, struct tv v, bool vector, uint32_t *out, sk_error *err);
+/* A used operand as an integer node of any type, for indices and counts; weak ones are i32, or u32 if larger. */
+sk_status trace_integer(struct trace *t, struct tv v, const char *what, uint32_t *out, sk_error *err);
+/* An operation with a given type, folded if it can be. */
+uint32_t trace_given(struct trace *t, enum op op, ir_type type, unsigned n, const uint32_t *in, uint64_t imm);
+uint32_t trace_splat(struct trace *t, uint32_t id, unsigned width);
+struct type_text { char at[64]; };
+struct type_text trace_type_text(const struct trace *t, ir_type type);
+struct type_text trace_weak_text(struct tv v);
+
+/* ---- trace.c ---- */
+uint32_t trace_symbol(struct trace *t, const char *name); /* a string fit for a name; 0 if nothing is left of it */
+/* Starts a walk over the graph: forgets all marks. */
+void trace_walk(struct trace *t);
+bool trace_seen(struct trace *t, uint32_t id); /* marks it; true if it was marked */
+
+/* ---- scope.c ---- */
+sk_status trace_push(struct trace *t, enum scope_kind kind, unsigned levels, struct scope **out, sk_error *err);
+/* Ends the straight line of code here: an exit has just been emitted. */
+void trace_dead(struct trace *t);
+/* Takes a statement's condition nodes, from `first` to the end of the region, into another region. */
+void trace_move(struct trace *t, uint32_t first, uint32_t to);
+
+/* ---- loop.c ---- */
+void trace_end_range(struct trace *t, const struct scope *s);
+sk_status trace_end_while(struct trace *t, const struct scope *s, sk_error *err);
+
+/* ---- diverge.c ---- */
+/* A barrier, or a call of something with one, stands here. `what` names it. */
+sk_status trace_converged(struct trace *t, const char *what, sk_error *err);
+
+#endif
