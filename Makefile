@@ -46,6 +46,10 @@ format:
 	@tools/setup.sh --lint
 	@tools/lint --format
 
+# The tables of docs/language.md from the tables of the source.
+docs:
+	@python3 tools/docs.py
+
 install: all
 	@meson setup --reconfigure build --prefix="$(abspath $(PREFIX))" --libdir="$(LIBDIR)" >/dev/null
 	@ninja -C build --quiet
@@ -54,4 +58,4 @@ install: all
 clean:
 	rm -rf build build-asan
 
-.PHONY: all setup test bless fuzz bench demo asan lint format install clean
+.PHONY: all setup test bless fuzz bench demo asan lint format docs install clean

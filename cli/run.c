@@ -153,7 +153,7 @@ static unsigned width_of(sk_type t)
 
 static sk_type scalar_of(sk_type t)
 {
-    return t < SK_SCALAR_COUNT ? t : (sk_type)((t - SK_SCALAR_COUNT) / 3 + 1);
+    return (sk_type)(t < SK_SCALAR_COUNT ? t : (t - SK_SCALAR_COUNT) / 3 + 1);
 }
 
 static int bind_value(struct bound *b, const char *what)

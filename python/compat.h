@@ -19,6 +19,12 @@
 #if defined(__GNUC__)
 #pragma GCC diagnostic pop
 #endif
+/* Slots and closures are void * in Python's tables, also where they hold text. */
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wincompatible-pointer-types-discards-qualifiers"
+#elif defined(__GNUC__)
+#pragma GCC diagnostic ignored "-Wdiscarded-qualifiers"
+#endif
 
 #if PY_VERSION_HEX < 0x030A0000
 static inline PyObject *compat_new_ref(PyObject *o)
@@ -55,6 +61,12 @@ static inline int compat_lasti(PyFrameObject *frame)
     return (int)at;
 #endif
 }
+
+#if defined(__GNUC__)
+#define NOINLINE __attribute__((noinline))
+#else
+#define NOINLINE
+#endif
 
 /* A function with METH_FASTCALL, with or without METH_KEYWORDS, in a method table. */
 #define PY_METHOD(f) ((PyCFunction)(void (*)(void))(f))

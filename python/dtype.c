@@ -206,8 +206,8 @@ static PyObject *dtype_call(PyObject *self, PyObject *args, PyObject *kwargs)
     if (!s || operand_list(st, s, args, 4, part) < 0)
         return NULL;
     const ir_type type = dtype_of(self)->type;
-    const sk_status status = width > 1 && n > 1 ? TRACE(s, trace_make(s->t, type, (unsigned)n, part, &out, &s->err))
-                                                : TRACE(s, trace_cast(s->t, part[0], type, &out, &s->err));
+    const sk_status status = TRACE(s, width > 1 ? trace_make(s->t, type, (unsigned)n, part, &out, &s->err)
+                                                : trace_cast(s->t, part[0], type, &out, &s->err));
     return traced_result(st, s, status, &out);
 }
 

@@ -66,6 +66,11 @@ static void set_text(PyObject *e, PyObject *name, const char *text)
 
 PyObject *raise_error(struct state *st, sk_error *err)
 {
+    if (!err->file[0]) { /* of a launch, say: the line that asked for it */
+        const struct err_place at = caller_place(st);
+        PyOS_snprintf(err->file, sizeof err->file, "%s", at.file ? at.file : "");
+        err->line = at.line;
+    }
     if (err->file[0] && err->line && !err->column)
         err->column = caller_column(st, err->file, err->line);
     PyObject *type = st->exceptions[err->status];

@@ -89,7 +89,7 @@ int weak_number(struct state *st, PyObject *o, struct tv *out)
 static int traced_operand(struct state *st, const struct session *s, PyObject *o, struct tv *out)
 {
     if (traced_of(o)->session != s->id)
-        return RAISE_INT(st, FOREIGN_VALUE);
+        return RAISE_INT(st, OTHER_KERNEL);
     *out = traced_of(o)->v;
     return 0;
 }
@@ -112,7 +112,7 @@ int pointer_operand(struct state *st, PyObject *o, const char *what, struct tv *
 {
     const struct session *s = session_find(st);
     if (Py_TYPE(o) != st->type.pointer && Py_TYPE(o) != st->type.array)
-        return RAISE_INT(st, NOT_A_POINTER, what, type_name(o));
+        return RAISE_INT(st, POINTER_NEEDED, what, type_name(o));
     return traced_operand(st, s, o, out);
 }
 

@@ -202,6 +202,7 @@ void code_table_free(struct code_table *t)
     for (uint32_t i = 0; i < t->n; i++) {
         Py_DECREF(t->at[i].code);
         Py_XDECREF(t->at[i].bytes);
+        Py_XDECREF(t->at[i].varnames);
         PyMem_Free(t->at[i].line);
     }
     PyMem_Free(t->at);
@@ -257,29 +258,55 @@ done:
 
 /* ---- names ----------------------------------------------------------------------------------------------------------------- */
 
-/* Element k of the tuples of names that the attributes hold, as if they were one. */
-static const char *name_at(PyObject *code, PyObject *const *attributes, unsigned n, Py_ssize_t k)
+/* Element k of a tuple of names; the code object keeps the text. */
+static const char *name_in(PyObject *names, Py_ssize_t k)
 {
-    const char *text = NULL;
-    for (unsigned i = 0; i < n && !text && k >= 0; i++) {
-        PyObject *names = PyObject_GetAttr(code, attributes[i]);
-        if (names && PyTuple_Check(names)) {
-            if (k < PyTuple_GET_SIZE(names))
-                text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, k)); /* the code object keeps it */
-            k -= PyTuple_GET_SIZE(names);
-        }
-        Py_XDECREF(names);
-    }
-    if (PyErr_Occurred())
+    const char *text =
+        names && PyTuple_Check(names) && k >= 0 && k < PyTuple_GET_SIZE(names) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, k))
+                                                                               : NULL;
+    if (!text)
         PyErr_Clear();
     return text;
 }
 
-const char *place_target(struct state *st, const struct session *s)
+static const char *local_name(struct state *st, struct code_info *c, Py_ssize_t k)
+{
+    if (!c->varnames)
+        c->varnames = PyObject_GetAttr(c->code, st->str.co_varnames);
+    return name_in(c->varnames, k);
+}
+
+static const char *global_name(struct state *st, const struct code_info *c, Py_ssize_t k)
+{
+    PyObject *names = PyObject_GetAttr(c->code, st->str.co_names);
+    const char *text = name_in(names, k);
+    Py_XDECREF(names);
+    return text;
+}
+
+/* Variables that inner functions see. Since 3.11 they are counted after the locals, less those that are parameters. */
+static const char *cell_name(struct state *st, struct code_info *c, Py_ssize_t k)
+{
+    const char *text = NULL;
+    PyObject *cells = PyObject_GetAttr(c->code, st->str.co_cellvars);
+#if PY_VERSION_HEX >= 0x030B0000
+    text = local_name(st, c, k);
+    k -= c->varnames && PyTuple_Check(c->varnames) ? PyTuple_GET_SIZE(c->varnames) : 0;
+    for (Py_ssize_t i = 0; !text && k >= 0 && cells && i < PyTuple_GET_SIZE(cells); i++)
+        if (PySequence_Contains(c->varnames, PyTuple_GET_ITEM(cells, i)) == 0 && k-- == 0)
+            text = name_in(cells, i);
+#else
+    text = name_in(cells, k);
+#endif
+    Py_XDECREF(cells);
+    return text;
+}
+
+const char *place_target(struct state *st, struct session *s)
 {
     if (s->unit == UINT32_MAX)
         return NULL;
-    const struct code_info *c = &s->codes.at[s->code];
+    struct code_info *c = &s->codes.at[s->code];
     uint32_t k = s->unit + 1;
     unsigned argument = 0;
 #if PY_VERSION_HEX >= 0x030B0000
@@ -293,35 +320,10 @@ const char *place_target(struct state *st, const struct session *s)
     const int op = c->unit[2 * k];
     argument |= c->unit[2 * k + 1];
     if (op == st->opcode.STORE_FAST_LOAD_FAST || op == st->opcode.STORE_FAST_STORE_FAST)
-        return name_at(c->code, &st->str.co_varnames, 1, argument >> 4);
+        return local_name(st, c, argument >> 4);
     if (op == st->opcode.STORE_FAST)
-        return name_at(c->code, &st->str.co_varnames, 1, argument);
+        return local_name(st, c, argument);
     if (op == st->opcode.STORE_NAME || op == st->opcode.STORE_GLOBAL)
-        return name_at(c->code, &st->str.co_names, 1, argument);
-    if (op == st->opcode.STORE_DEREF) {
-#if PY_VERSION_HEX >= 0x030B0000
-        /* Counts all local names; those cells that are parameters stand among the first, which shifts the others. */
-        PyObject *names = PyObject_GetAttr(c->code, st->str.co_varnames);
-        const Py_ssize_t n = names ? PyTuple_Size(names) : -1;
-        PyObject *cells = PyObject_GetAttr(c->code, st->str.co_cellvars);
-        const char *text = NULL;
-        Py_ssize_t at = (Py_ssize_t)argument - n;
-        if (n >= 0 && at < 0)
-            text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, argument));
-        for (Py_ssize_t i = 0; n >= 0 && at >= 0 && cells && i < PyTuple_Size(cells); i++) {
-            const int parameter = PySequence_Contains(names, PyTuple_GET_ITEM(cells, i));
-            if (parameter == 0 && at-- == 0)
-                text = PyUnicode_AsUTF8(PyTuple_GET_ITEM(cells, i));
-        }
-        Py_XDECREF(cells);
-        Py_XDECREF(names);
-        if (PyErr_Occurred())
-            PyErr_Clear();
-        return text;
-#else
-        PyObject *const both[] = {st->str.co_cellvars, st->str.co_freevars};
-        return name_at(c->code, both, 2, argument);
-#endif
-    }
-    return NULL;
+        return global_name(st, c, argument);
+    return op == st->opcode.STORE_DEREF ? cell_name(st, c, argument) : NULL;
 }

@@ -173,8 +173,8 @@ static int check_function(struct state *st, PyObject *fn, bool device_fn, struct
     const long keyword_only = code_number(code, st->str.co_kwonlyargcount);
     if (!sig->file || PyErr_Occurred())
         return -1;
-    sig->line = (uint32_t)line;
-    const struct err_place at = {sig->file, header_line(sig->file, sig->line, NULL), 0};
+    sig->line = header_line(sig->file, (uint32_t)line, NULL);
+    const struct err_place at = {sig->file, sig->line, 0};
     if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
         RAISE_AT(st, at, GENERATOR_FUNCTION, what);
         return -1;
@@ -230,7 +230,7 @@ static int check_counts(struct state *st, struct signature *sig)
         threadgroup += sig->param[i].kind == PARAM_THREADGROUP;
         sig->n_args += sig->param[i].kind != PARAM_ATTRIBUTE;
         if (buffers > 31 || threadgroup > 31) {
-            RAISE_AT(st, place_of(sig, sig->param[i].name), TOO_MANY_BUFFERS);
+            RAISE_AT(st, place_of(sig, sig->param[i].name), TOO_MANY_BUFFERS, sig->param[i].text, 31u);
             return -1;
         }
     }
@@ -269,17 +269,17 @@ static int read_params(struct state *st, PyObject *fn, PyObject *code, bool devi
         PyErr_NoMemory();
         goto done;
     }
-    for (sig->n = 0; sig->n < (unsigned)n; Py_CLEAR(o)) {
+    for (sig->n = 0; sig->n < (unsigned)n;) {
+        Py_CLEAR(o);
         struct param_spec *p = &sig->param[sig->n++];
         p->name = Py_NewRef(PyTuple_GET_ITEM(names, sig->n - 1));
         p->text = PyUnicode_AsUTF8(p->name);
-        p->line = header_line(sig->file, sig->line, p->text);
         status = read_annotation(st, fn, annotations, locals, late, sig, p->name, &o);
         if (status != 0)
             goto done;
         status = -1;
         if (!o) {
-            RAISE_AT(st, place_of(sig, p->name), MISSING_ANNOTATION, p->text);
+            RAISE_AT(st, place_of(sig, p->name), MISSING_ANNOTATION, p->text, p->text);
             goto done;
         }
         if (read_param(st, o, device_fn, sig, p) < 0)
@@ -288,6 +288,7 @@ static int read_params(struct state *st, PyObject *fn, PyObject *code, bool devi
     if (!device_fn && check_counts(st, sig) < 0)
         goto done;
     sig->n_args = device_fn ? sig->n : sig->n_args;
+    Py_CLEAR(o);
     key = PyUnicode_FromString("return");
     if (key && device_fn && (status = read_annotation(st, fn, annotations, locals, late, sig, key, &o)) != 0)
         goto done;

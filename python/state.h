@@ -82,7 +82,8 @@ struct state {
     PyObject *dtypes[2][DTYPE_COUNT];    /* [atomic][ir_type]; null where there is none */
     PyObject *markers[ATTR_COUNT];       /* the marker classes; [ATTR_NONE] null */
     PyObject *package;                   /* folder of the package with a final '/', to tell its code from the user's */
-    PyMethodDef *methods;                /* of table-made functions; their names and docs lie in `text` */
+    PyMethodDef *methods;                /* of table-made functions; it, their names and docs lie in `text` */
+    const char *op_name[OP_COUNT];       /* Python's name of collectives, barriers and atomics */
     struct mem mem;
     struct arena text;
     struct session *sessions; /* kernels being traced, newest first */
@@ -91,8 +92,6 @@ struct state {
     sk_context *context;       /* made at first use */
     sk_device *default_device; /* owned by the context */
 };
-
-extern struct PyModuleDef spork_module;
 
 static inline struct state *state_of_module(PyObject *module)
 {
@@ -127,6 +126,7 @@ const char *type_name(PyObject *o);
 /* What a trace knows of one code object: the source line of each instruction, decoded once. */
 struct code_info {
     PyObject *code, *bytes;
+    PyObject *varnames;        /* null until needed: CPython makes the tuple anew at each access */
     const unsigned char *unit; /* two bytes an instruction */
     uint32_t n_units, file;
     uint32_t *line; /* of each unit; null: ask Python each time */
@@ -142,7 +142,7 @@ void code_table_free(struct code_table *t);
 /* Points the tracer at the first calling frame outside the package. -1: a Python exception is set. */
 int place_session(struct state *st, struct session *s);
 /* The variable that the calling instruction's result is stored in; null if it is none. Belongs to the code object. */
-const char *place_target(struct state *st, const struct session *s);
+const char *place_target(struct state *st, struct session *s);
 /* The same place without a session. `file` lives as long as the frame. */
 struct err_place caller_place(struct state *st);
 /* Whether the caller executes this instruction now; true where that cannot be known. */
@@ -263,7 +263,6 @@ struct scalar_param {
 struct param_spec {
     PyObject *name; /* owned */
     const char *text; /* its UTF-8 */
-    uint32_t line;
     uint8_t kind, attribute; /* enum param_kind, enum attribute */
     enum space space;        /* of pointers */
     PyObject *dtype;         /* of the element or value; borrowed from the state */
@@ -275,7 +274,7 @@ struct signature {
     PyObject *result;   /* device functions: dtype, borrowed; null: none */
     bool resolved;
     const char *file; /* of the function; belongs to its code */
-    uint32_t line;
+    uint32_t line;    /* of its def */
 };
 int annotations_init(struct state *st, PyObject *module);
 /* Checks the function and resolves its annotations. With `late` false, names that are not bound yet leave the signature
@@ -286,8 +285,7 @@ void signature_free(struct signature *sig);
 /* ---- tables.c, functions.c, control.c: functions of the module -------------------------------------------------------------- */
 
 int tables_init(struct state *st, PyObject *module);
-PyMethodDef *functions_methods(void);
-PyMethodDef *control_methods(void);
+extern PyMethodDef functions_methods[], control_methods[], device_methods[];
 
 /* ---- devicefn.c ----------------------------------------------------------------------------------------------------------------- */
 
@@ -303,8 +301,7 @@ struct kernel {
     bool fast, no_contract;
     PyThread_type_lock lock;    /* held while the kernel is traced and compiled */
     unsigned long lock_thread;  /* who holds it */
-    struct mem mem;             /* of `module` */
-    struct ir_module *module;   /* null until traced */
+    sk_module *module;          /* null until traced */
     bool has_loop;
     PyObject *metal, *ir, *source_map; /* null until asked for */
     sk_library *library;
@@ -344,14 +341,13 @@ struct held_arg {
     PyObject *object; /* owned: the view's helper, or the DLPack capsule */
     uint64_t value[4];
 };
-int arg_take(struct state *st, const struct param_spec *p, const sk_arg_info *info, unsigned position, PyObject *o,
-             struct held_arg *held, sk_arg *out);
+int arg_take(struct state *st, const struct param_spec *p, const sk_arg_info *info, PyObject *o, struct held_arg *held,
+             sk_arg *out);
 void arg_release(struct held_arg *held);
 
 /* ---- device.c ---------------------------------------------------------------------------------------------------------------------------- */
 
 int context_get(struct state *st); /* makes st->context */
 int default_device_get(struct state *st);
-PyMethodDef *device_methods(void);
 
 #endif

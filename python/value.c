@@ -237,6 +237,19 @@ static PyObject *get_component(PyObject *self, void *closure)
 }
 
 /* v.x = e of a local: the whole is put together again with one component new. */
+static sk_status replace_component(struct session *s, struct tv local, unsigned k, struct tv e)
+{
+    const ir_type type = trace_type(s->t, local);
+    const unsigned n = ir_type_width(type);
+    struct tv part[4] = {{0}}, whole;
+    TRY(trace_extract(s->t, local, k, &part[k], &s->err)); /* refuses a missing component */
+    for (unsigned i = 0; i < n && i < 4; i++)
+        TRY(trace_extract(s->t, local, i, &part[i], &s->err));
+    part[k] = e;
+    TRY(trace_make(s->t, type, n, part, &whole, &s->err));
+    return trace_assign(s->t, local, whole, &s->err);
+}
+
 static int set_component(PyObject *self, PyObject *x, void *closure)
 {
     struct state *st = STATE_OF(self);
@@ -244,20 +257,10 @@ static int set_component(PyObject *self, PyObject *x, void *closure)
     if (!x || traced_of(self)->v.kind != TV_LOCAL)
         return RAISE_INT(st, COMPONENT_ASSIGNMENT, component_name[k], type_name(self));
     struct session *s = session_enter(st, "a local");
-    struct tv whole, e, part[4] = {{0}};
-    if (!s || operand(st, s, self, &whole) < 0 || operand(st, s, x, &e) < 0)
+    struct tv local, e;
+    if (!s || operand(st, s, self, &local) < 0 || operand(st, s, x, &e) < 0)
         return -1;
-    const ir_type type = trace_type(s->t, whole);
-    const unsigned n = ir_type_width(type);
-    sk_status status = TRACE(s, trace_extract(s->t, whole, k, &part[k], &s->err)); /* refuses a missing component */
-    for (unsigned i = 0; i < n && i < 4 && status == SK_OK; i++)
-        status = TRACE(s, trace_extract(s->t, whole, i, &part[i], &s->err));
-    part[k] = e;
-    if (status == SK_OK)
-        status = TRACE(s, trace_make(s->t, type, n, part, &whole, &s->err));
-    if (status == SK_OK)
-        status = TRACE(s, trace_assign(s->t, traced_of(self)->v, whole, &s->err));
-    if (status == SK_OK)
+    if (TRACE(s, replace_component(s, local, k, e)) == SK_OK)
         return 0;
     raise_error(st, &s->err);
     return -1;

@@ -67,8 +67,10 @@ def even(fn):
 EXP = (lambda r: (exp(r) - 1 - r) / r**2), (lambda r: r**2 / exp(r))
 EXP2 = (lambda r: (2**r - 1) / r), (lambda r: r / 2**r)
 LOG = (lambda f: (log(1 + f) - f) / f**2), (lambda f: f**2 / log(1 + f))
+# log2 and log10 are f c + f p(f) with c a float near the derivative at 0, so that the rounding of p is felt less
 LOG2 = (lambda f: (log(1 + f) / LN2 - f) / f), (lambda f: f * LN2 / log(1 + f))
-LOG10 = (lambda f: log(1 + f) / log(10) / f), (lambda f: f * log(10) / log(1 + f))
+LOG10_E = mpf("0.4342944920063018798828125")  # MATH_LOG10_E
+LOG10 = (lambda f: log(1 + f) / log(10) / f - LOG10_E), (lambda f: f * log(10) / log(1 + f))
 
 ROWS = {  # name: (function, weight), low, high, number of coefficients, format
     "EXP": (EXP, -HALF_LN2, HALF_LN2, 5, "f"),
@@ -77,7 +79,7 @@ ROWS = {  # name: (function, weight), low, high, number of coefficients, format
     "fast_EXP2": (EXP2, -0.5, 0.5, 5, "f"),
     "LOG": (LOG, -THIRD, THIRD, 8, "f"),
     "LOG2": (LOG2, -THIRD, THIRD, 9, "f"),
-    "LOG10": (LOG10, -THIRD, THIRD, 9, "f"),
+    "LOG10": (LOG10, -THIRD, THIRD, 10, "f"),
     "SIN": (odd(sin), 0, (PIO2 / 2) ** 2, 3, "f"),
     "COS": (even(cos), 0, (PIO2 / 2) ** 2, 3, "f"),
     "fast_SIN": (odd(sin), 0, PIO2**2, 4, "f"),

@@ -80,6 +80,7 @@ struct region_info {
     const char *name;
     uint64_t elem;   /* bytes of an element, in which faults count */
     uint64_t size;   /* THREADGROUP, THREAD */
+    uint64_t stride; /* THREAD: from lane to lane */
     uint64_t offset; /* THREADGROUP: in the static part; THREAD: in the register file, lane after lane */
     uint32_t arg;    /* ARG: argument number */
     uint8_t kind;
@@ -104,7 +105,7 @@ struct attribute_leaf {
 
 struct interp_program {
     struct mem *mem;
-    struct arena arena; /* everything below */
+    size_t bytes; /* of the allocation that holds it and its tables */
     const char *name;
     struct inst *code;
     struct access *access;
@@ -166,17 +167,18 @@ struct run {
     const struct interp_program *p;
     const struct interp_launch *l;
     const volatile int *stop;
+    struct mem *mem; /* working memory of the launch */
     struct region_memory *region;
     uint64_t loop_limit;
-    struct mem *mem;
-    struct arena arena;
     char *threadgroup_memory;
     size_t threadgroup_bytes;
     size_t file_bytes;
     struct simd **simds; /* has_barrier: one for each simdgroup of a threadgroup; else one */
     uint32_t n_files;
-    struct simd *spare;  /* fragments not in use */
-    uint32_t *local[3];  /* position in the threadgroup by linear index, for threadgroups of the size `dims` */
+    struct simd *spare;      /* fragments not in use */
+    uint32_t *local[3];      /* position in the threadgroup by linear index, for threadgroups of the size local_dims */
+    uint32_t local_dims[3];
+    uint32_t groups[3];      /* threadgroups in the grid */
     /* the threadgroup being run */
     uint64_t group;
     uint32_t group_at[3], dims[3], origin[3], n_threads, n_simds;
@@ -191,14 +193,14 @@ struct run {
     for (uint32_t l##_rest_ = (bits), l = l##_rest_ ? (uint32_t)__builtin_ctz(l##_rest_) : 0; l##_rest_;               \
          l##_rest_ &= l##_rest_ - 1, l = l##_rest_ ? (uint32_t)__builtin_ctz(l##_rest_) : 0)
 
-/* The lanes of a bool register as bits: a multiplication gathers eight bytes of 0 or 1. */
+/* The lanes of a bool register as bits: a multiplication gathers eight bytes. Inactive lanes may hold anything. */
 static inline uint32_t lanes_bits(const struct simd *s, uint32_t reg)
 {
     uint64_t w[4];
     uint32_t bits = 0;
     memcpy(w, s->regs + reg, sizeof w);
     for (unsigned k = 0; k < 4; k++)
-        bits |= (uint32_t)(w[k] * 0x0102040810204080u >> 56) << 8 * k;
+        bits |= (uint32_t)((w[k] & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * k;
     return bits;
 }
 
@@ -262,7 +264,7 @@ void fault_barriers(struct simd *s, const struct simd *other);
 sk_status fault_report(const struct run *r, sk_error *err);
 
 /* waits.c: does the exit of this loop depend on memory that the loop reads, and on nothing else that changes from one
- * iteration to the next? `thread`: thread memory is among what it reads. */
-bool loop_waits(struct mem *mem, const struct ir_module *m, uint32_t loop, bool *thread);
+ * iteration to the next? `thread`: thread memory is among what it reads. `marks`: room for a byte a node of the module. */
+bool loop_waits(const struct ir_module *m, uint32_t loop, uint8_t *marks, bool *thread);
 
 #endif

@@ -12,7 +12,7 @@
  *    bits by 23 or 31 give the exponent or the parity without a conversion. Garbage for large or NaN operands is
  *    harmless integer arithmetic, overridden at the end by a select or drowned by the NaN.
  *  - odd functions are computed for |x| and get the sign of x at the end, so that -0 stays -0.
- *  - pi, pi/2, ln 2 are sums of two or three floats; n * part is subtracted from x by fma. The first difference is exact.
+ *  - pi, pi/2, ln 2 are sums of two or three floats; n * part is subtracted from x by fma, the first time exactly.
  */
 #include "ir/math.h"
 
@@ -152,7 +152,8 @@ static inline float join_log2(float f, float e)
 
 static inline float join_log10(float f, float e)
 {
-    return fmaf(e, MATH_LOG10_2_A, fmaf(f, HORNER(f, math_poly_LOG10), e * MATH_LOG10_2_B));
+    const float s = fmaf(f, HORNER(f, math_poly_LOG10), e * MATH_LOG10_2_B);
+    return fmaf(e, MATH_LOG10_2_A, fmaf(f, MATH_LOG10_E, s));
 }
 
 /* `y`, but for x where a logarithm is infinite or NaN. Numbers below `least` count as zero. */
@@ -224,7 +225,7 @@ float math_RSQRT(float x)
 }
 
 /* A first guess from the exponent's half (error 3.5 %), then two steps of third order: with h = 1 - x y^2,
- * 1 / sqrt(x) = y (1 - h)^(-1/2) = y (1 + h/2 + 3/8 h^2 + …). Cheaper than a root and a division. */
+ * 1 / sqrt(x) = y (1 - h)^(-1/2) = y (1 + h/2 + 3/8 h^2 + …). Leaves the slow unit for roots and divisions alone. */
 float math_fast_RSQRT(float x)
 {
     float y = f32_bits(MATH_RSQRT_GUESS - (bits_f32(x) >> 1));
@@ -398,7 +399,7 @@ float math_ATAN2(float y, float x)
     const bool infinite = a == INF && b == INF; /* as 1, 1 */
     const bool zero = a == 0 && b == 0;         /* as 0, 1 */
     const float p = atan_quadrant(infinite ? 1.0f : b, infinite || zero ? 1.0f : a);
-    return flip(sign_of(x) ? 2 * MATH_PI_2_A - (p - 2 * MATH_PI_2_B) : p, sign_of(y));
+    return flip(sign_of(x) ? MATH_PI_A - (p - MATH_PI_B) : p, sign_of(y));
 }
 
 /* ---- sinh, cosh, tanh ------------------------------------------------------------------------------------------- */
@@ -556,7 +557,7 @@ static inline double horner_f64(double x, const double *c, size_t n)
 
 #define HORNER_F64(x, c) horner_f64((x), (c), sizeof(c) / sizeof *(c))
 
-/* a^y for a > 0, from log2 a in double with 40 bits: the one rounding to float makes exact powers exact. */
+/* a^y for a > 0, from log2 a in double, good to 36 bits: the one rounding to float makes exact powers exact. */
 static inline float pow_positive(float a, float y)
 {
     float e;

@@ -33,9 +33,8 @@ float math_REM_FLOOR(float x, float y);
 
 /* ---- integers --------------------------------------------------------------------------------------------------- */
 
-/* Two's complement, wrapping; x / 0 and x % 0 are 0; the smallest over -1 wraps to itself, with remainder 0; shift counts
- * modulo the width; a negative exponent gives 0, but for bases 1 and -1. Operations that cannot overflow where they
- * stand need no row here (and, or, xor, comparisons). */
+/* Two's complement, wrapping; x / 0 and x % 0 are 0; the smallest over -1 wraps to itself, with remainder 0; shifts
+ * count modulo the width; a negative exponent gives 0, but for bases 1 and -1. */
 #define INT_COMMON(ID, T, U, bits)                                                                                     \
     static inline T int_NEG_##ID(T a)                                                                                  \
     {                                                                                                                  \
@@ -91,11 +90,11 @@ float math_REM_FLOOR(float x, float y);
     }                                                                                                                  \
     static inline T int_DIV_TRUNC_##ID(T a, T b)                                                                       \
     {                                                                                                                  \
-        return b == 0 ? 0 : b == -1 ? int_NEG_##ID(a) : (T)(a / b);                                                    \
+        return (T)(b == 0 ? 0 : b == -1 ? int_NEG_##ID(a) : a / b);                                                    \
     }                                                                                                                  \
     static inline T int_REM_TRUNC_##ID(T a, T b)                                                                       \
     {                                                                                                                  \
-        return b == 0 || b == -1 ? 0 : (T)(a % b);                                                                     \
+        return (T)(b == 0 || b == -1 ? 0 : a % b);                                                                     \
     }                                                                                                                  \
     static inline T int_DIV_FLOOR_##ID(T a, T b)                                                                       \
     {                                                                                                                  \
@@ -120,11 +119,11 @@ float math_REM_FLOOR(float x, float y);
     }                                                                                                                  \
     static inline T int_DIV_TRUNC_##ID(T a, T b)                                                                       \
     {                                                                                                                  \
-        return b == 0 ? 0 : (T)(a / b);                                                                                \
+        return (T)(b == 0 ? 0 : a / b);                                                                                \
     }                                                                                                                  \
     static inline T int_REM_TRUNC_##ID(T a, T b)                                                                       \
     {                                                                                                                  \
-        return b == 0 ? 0 : (T)(a % b);                                                                                \
+        return (T)(b == 0 ? 0 : a % b);                                                                                \
     }                                                                                                                  \
     static inline T int_DIV_FLOOR_##ID(T a, T b)                                                                       \
     {                                                                                                                  \

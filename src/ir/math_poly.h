@@ -19,6 +19,7 @@
 #define MATH_PI_2_A 0x1.921fb6p+0f
 #define MATH_PI_2_B -0x1.777a5cp-25f
 
+#define MATH_LOG10_E 0x1.bcb7b2p-2f
 #define MATH_LOG2_E 0x1.715476p+0f
 #define MATH_1_PI 0x1.45f306p-2f
 #define MATH_2_PI 0x1.45f306p-1f
@@ -33,7 +34,7 @@
 /* From here on sin, cos, tan reduce their argument by turns(). */
 #define MATH_ANGLE_LARGE 0x1p17f
 
-#define MATH_RSQRT_GUESS 0x5f376908u
+#define MATH_RSQRT_GUESS 0x5f3755b0u
 
 /* Bits of 1 / (2 pi) after the point, with 8 zeros before them. */
 static const uint32_t math_1_2PI[7] = {0x0028be60, 0xdb939105, 0x4a7f09d5, 0xf47d4d37,
@@ -56,10 +57,10 @@ static const float math_poly_LOG[] = {-0x1.ffffd6p-2f, 0x1.5554fcp-2f, -0x1.0014
 static const float math_poly_LOG2[] = {0x1.c551dap-2f,  -0x1.715458p-1f, 0x1.ec6fe6p-2f,
                                        -0x1.7171c2p-2f, 0x1.27a5e8p-2f,  -0x1.e510f4p-3f,
                                        0x1.9d2954p-3f,  -0x1.c68454p-3f, 0x1.9fa43p-3f};
-/* 2^-25.0 */
-static const float math_poly_LOG10[] = {0x1.bcb7b2p-2f,  -0x1.bcb79cp-3f, 0x1.2879c8p-3f,
-                                        -0x1.bcd46ep-4f, 0x1.6408dep-4f,  -0x1.246fdp-4f,
-                                        0x1.f0e96cp-5f,  -0x1.0fc7b8p-4f, 0x1.f5e112p-5f};
+/* 2^-27.9 */
+static const float math_poly_LOG10[] = {-0x1.2057e4p-27f, -0x1.bcb7b2p-3f, 0x1.287a12p-3f, -0x1.bcb65ap-4f,
+                                        0x1.63fe0cp-4f,   -0x1.28c434p-4f, 0x1.f178c6p-5f, -0x1.b09c4cp-5f,
+                                        0x1.f4df24p-5f,   -0x1.cdce52p-5f};
 /* 2^-27.9 */
 static const float math_poly_SIN[] = {-0x1.555546p-3f, 0x1.110778p-7f, -0x1.9954p-13f};
 /* 2^-24.6 */

@@ -13,8 +13,8 @@ struct printer {
     struct buf *out;
     struct arena scratch;
     const struct func *f;
-    uint32_t *number;   /* of each node, from 1; 0: none */
-    uint32_t *place_no; /* printed number of each place; null: places are not printed */
+    uint32_t *number;               /* of each node, from 1; 0: none */
+    uint32_t *place_no;             /* printed number of each place; null: places are not printed */
     uint8_t *need_func, *need_type; /* null: all */
     uint32_t n;
     char at[1024]; /* written, but not yet in `out` */
@@ -779,15 +779,22 @@ static void put_shown(struct printer *p, uint32_t func, uint32_t id)
     }
 }
 
+/* What is to be printed: a node of func; a function with what it needs; with both 0 the module. */
+struct task {
+    uint32_t func, node;
+    unsigned flags;
+};
+
 /* With a recovery point of its own, to free what is only known here. */
-static sk_status guarded(struct printer *p, uint32_t func, uint32_t node, unsigned flags)
+static sk_status guarded(struct printer *p, const struct task *t)
 {
-    sk_status status = SK_OK;
-    MEM_GUARD(p->m->mem, NULL, status, (node ? put_shown(p, func, node) : put_module(p, func, flags), SK_OK));
+    volatile sk_status status = SK_OK;
+    MEM_GUARD(p->m->mem, NULL, status,
+              (t->node ? put_shown(p, t->func, t->node) : put_module(p, t->func, t->flags), SK_OK));
     return status;
 }
 
-static void print(const struct ir_module *m, uint32_t func, uint32_t node, unsigned flags, struct buf *out)
+static void print(const struct ir_module *m, struct buf *out, const struct task *t)
 {
     struct printer p;
     p.m = m;
@@ -797,7 +804,7 @@ static void print(const struct ir_module *m, uint32_t func, uint32_t node, unsig
     p.need_func = p.need_type = NULL;
     p.n = 0;
     arena_init(&p.scratch, m->mem);
-    const sk_status status = guarded(&p, func, node, flags);
+    const sk_status status = guarded(&p, t);
     arena_free(&p.scratch);
     if (status != SK_OK)
         mem_out_of_memory(m->mem);
@@ -805,15 +812,15 @@ static void print(const struct ir_module *m, uint32_t func, uint32_t node, unsig
 
 void ir_print(const struct ir_module *m, struct buf *out, unsigned flags)
 {
-    print(m, 0, 0, flags, out);
+    print(m, out, &(struct task){.flags = flags});
 }
 
 void ir_print_func(const struct ir_module *m, uint32_t func, struct buf *out, unsigned flags)
 {
-    print(m, func, 0, flags, out);
+    print(m, out, &(struct task){.func = func, .flags = flags});
 }
 
 void ir_print_node(const struct ir_module *m, uint32_t func, uint32_t id, struct buf *out)
 {
-    print(m, func, id, 0, out);
+    print(m, out, &(struct task){.func = func, .node = id});
 }

@@ -8,15 +8,15 @@
 
 /* What may follow the operands of an operation, in the order of printing. */
 enum {
-    EXTRA_OF = 1,          /* of TYPE: the immediate's low half */
-    EXTRA_PART = 2,        /* [2]: an index in the immediate; of FIELD in its high half */
-    EXTRA_PICK = 4,        /* [0, 1, 4]: nibbles, as many as the result has components */
-    EXTRA_FAST = 8,        /* fast */
+    EXTRA_OF = 1,           /* of TYPE: the immediate's low half */
+    EXTRA_PART = 2,         /* [2]: an index in the immediate; of FIELD in its high half */
+    EXTRA_PICK = 4,         /* [0, 1, 4]: nibbles, as many as the result has components */
+    EXTRA_FAST = 8,         /* fast */
     EXTRA_NO_CONTRACT = 16, /* no_contract */
-    EXTRA_WEAK = 32,       /* weak */
-    EXTRA_MEMORY = 64,     /* memory(device, threadgroup) */
-    EXTRA_ORDER = 128,     /* order(relaxed) scope(device) */
-    EXTRA_TEXT = 256       /* "text": a string id in the immediate */
+    EXTRA_WEAK = 32,        /* weak */
+    EXTRA_MEMORY = 64,      /* memory(device, threadgroup) */
+    EXTRA_ORDER = 128,      /* order(relaxed) scope(device) */
+    EXTRA_TEXT = 256        /* "text": a string id in the immediate */
 };
 unsigned ir_extras(enum op op);
 
@@ -26,11 +26,14 @@ static inline bool ir_name_char(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80);
 }
 
+/* A word that stands for a type or begins one, hence names no struct. */
+bool ir_type_word(const char *s);
+
 /* The number of bytes of the UTF-8 character at s, at most n of them; 0 if there is none. */
 unsigned utf8_length(const char *s, size_t n);
 
-#define IR_MAX_PARAMS 31u      /* buffers and values of a kernel; likewise its threadgroup memories */
-#define IR_MAX_THREADS 1024u   /* of a threadgroup */
+#define IR_MAX_PARAMS 31u    /* buffers and values of a kernel; likewise its threadgroup memories */
+#define IR_MAX_THREADS 1024u /* of a threadgroup */
 
 /* ---- printing one node ----------------------------------------------------------------------------------------- */
 
@@ -53,11 +56,11 @@ enum tok {
 
 struct token {
     enum tok kind;
-    char punct;           /* PUNCT */
-    bool numbered;        /* VALUE: has a number */
-    uint32_t at, n;       /* its bytes in the text */
-    uint32_t name_n;      /* VALUE: length of the name, which is first */
-    uint32_t number;      /* VALUE */
+    char punct;      /* PUNCT */
+    bool numbered;   /* VALUE: has a number */
+    uint32_t at, n;  /* its bytes in the text */
+    uint32_t name_n; /* VALUE: length of the name, which is first */
+    uint32_t number; /* VALUE */
     uint32_t line, column;
 };
 

@@ -61,6 +61,11 @@ struct err_place verify_place(const struct verifier *v, uint32_t id)
 
 #define FUNC_FAIL(v, ROW, ...) ERR_AT((v)->err, ir_err_place((v)->m, (v)->f->place), ROW, __VA_ARGS__)
 
+static bool is_string(const struct verifier *v, uint32_t string)
+{
+    return string == 0 || string < v->m->strings.str.n;
+}
+
 static const char *text_of(const struct verifier *v, uint32_t string)
 {
     return strtab_str(&v->m->strings, string);
@@ -84,11 +89,12 @@ static bool is_name(const char *s)
 /* The name of a value stands before a number and may begin with a digit. */
 static bool is_value_name(const char *s)
 {
-    char text[3] = {'_', *s, 0};
-    return is_name(s) || (*s >= '0' && *s <= '9' && is_name(text) && (!s[1] || is_value_name(s + 1)));
+    while (*s >= '0' && *s <= '9')
+        s++;
+    return !*s || is_name(s);
 }
 
-static bool is_type_word(const char *s)
+bool ir_type_word(const char *s)
 {
     char text[16];
     for (enum scalar k = S_BOOL; k < S_COUNT; k++) {
@@ -122,12 +128,12 @@ static sk_status check_types(struct verifier *v)
     const uint32_t scope = ++v->serial;
     for (uint32_t t = TYPE_FIXED_COUNT; t < m->types.n; t++) {
         const struct type *const x = &m->types.at[t];
-        if (x->elem >= t || x->first_field + (uint64_t)x->n_fields > m->fields.n || x->name >= m->strings.str.n)
+        if (x->elem >= t || x->first_field + (uint64_t)x->n_fields > m->fields.n || !is_string(v, x->name))
             return ERR(v->err, IR_BROKEN, "type", t, "refers to what does not exist");
         uint32_t depth = deep[x->elem];
         for (uint32_t k = 0; k < x->n_fields; k++) {
             const struct field *const f = &m->fields.at[x->first_field + k];
-            if (f->type >= t || f->name >= m->strings.str.n)
+            if (f->type >= t || !is_string(v, f->name))
                 return ERR(v->err, IR_BROKEN, "type", t, "has a field that does not exist");
             if (depth < deep[f->type])
                 depth = deep[f->type];
@@ -137,8 +143,8 @@ static sk_status check_types(struct verifier *v)
         deep[t] = (uint16_t)(depth + 1);
         if (x->kind != TYPE_KIND_STRUCT)
             continue;
-        if (!is_name(text_of(v, x->name)) || is_type_word(text_of(v, x->name)))
-            return ERR(v->err, IR_NAME, "struct", text_of(v, x->name));
+        if (!is_name(text_of(v, x->name)) || ir_type_word(text_of(v, x->name)))
+            return ERR(v->err, IR_NAME, text_of(v, x->name), "struct");
         if (met(v, x->name, scope))
             return ERR(v->err, IR_NAME_TWICE, "structs", text_of(v, x->name));
     }
@@ -148,13 +154,13 @@ static sk_status check_types(struct verifier *v)
         for (uint32_t k = 0; k < x->n_fields; k++) {
             const uint32_t name = m->fields.at[x->first_field + k].name;
             if (!is_name(text_of(v, name)))
-                return ERR(v->err, IR_NAME, "field", text_of(v, name));
+                return ERR(v->err, IR_NAME, text_of(v, name), "field");
             if (met(v, name, v->serial))
                 return ERR(v->err, IR_NAME_TWICE, "fields of a struct", text_of(v, name));
         }
     }
     for (uint32_t k = 1; k < m->places.n; k++)
-        if (m->places.at[k].at >= k || m->places.at[k].file >= m->strings.str.n)
+        if (m->places.at[k].at >= k || !is_string(v, m->places.at[k].file))
             return ERR(v->err, IR_BROKEN, "place", k, "refers to what does not exist");
     return SK_OK;
 }
@@ -174,7 +180,7 @@ static sk_status check_param(struct verifier *v, const struct param *p)
     const bool pointer = ir_type_is_pointer(p->type);
     const enum space space = pointer ? ir_type_space(p->type) : SPACE_THREAD;
     if (!is_name(name))
-        return ERR_AT(v->err, at, IR_NAME, "parameter", name);
+        return ERR_AT(v->err, at, IR_NAME, name, "parameter");
     if (met(v, p->name, v->serial))
         return ERR_AT(v->err, at, IR_NAME_TWICE, "parameters of a function", name);
     if (p->type == TYPE_VOID || (p->elem && !pointer) || (p->atomic && !p->elem))
@@ -195,7 +201,7 @@ static sk_status check_param(struct verifier *v, const struct param *p)
     if (p->attribute != ATTR_NONE)
         return ERR_AT(v->err, at, IR_PARAM_ATTRIBUTE, name, attr_info[p->attribute % ATTR_COUNT].metal);
     if (!v->f->kernel)
-        return p->kind == PARAM_VALUE ? SK_OK : ERR_AT(v->err, at, IR_PARAM_KIND, name, v->f->kernel ? "kernel" : "function");
+        return p->kind == PARAM_VALUE ? SK_OK : ERR_AT(v->err, at, IR_PARAM_KIND, name);
     const enum type_kind kind = (enum type_kind)ir_type_at(m, p->type)->kind;
     bool good = false;
     if (p->kind == PARAM_BUFFER)
@@ -211,12 +217,12 @@ static sk_status check_header(struct verifier *v)
 {
     const struct ir_module *const m = v->m;
     const struct func *const f = v->f;
-    if (f->name >= m->strings.str.n || f->place >= m->places.n || f->result >= m->types.n ||
+    if (!is_string(v, f->name) || f->place >= m->places.n || f->result >= m->types.n ||
         f->first_param + (uint64_t)f->n_params > m->params.n || f->region == 0 || f->region >= m->regions.n ||
         ir_region_at(m, f->region)->owner)
         return ERR(v->err, IR_BROKEN, "function", v->func, "refers to what does not exist");
     if (!is_name(text_of(v, f->name)))
-        return FUNC_FAIL(v, IR_NAME, "function", text_of(v, f->name));
+        return FUNC_FAIL(v, IR_NAME, text_of(v, f->name), "function");
     if (f->kernel && f->result)
         return FUNC_FAIL(v, IR_KERNEL_RESULT, text_of(v, f->name));
     if (f->max_threads && (!f->kernel || f->max_threads > IR_MAX_THREADS))
@@ -226,7 +232,7 @@ static sk_status check_header(struct verifier *v)
     unsigned n_buffers = 0, n_threadgroup = 0;
     for (uint32_t k = 0; k < f->n_params; k++) {
         const struct param *const p = &m->params.at[f->first_param + k];
-        if (p->name >= m->strings.str.n || p->place >= m->places.n || p->type >= m->types.n || p->elem >= m->types.n ||
+        if (!is_string(v, p->name) || p->place >= m->places.n || p->type >= m->types.n || p->elem >= m->types.n ||
             p->node >= m->nodes.n || ir_at(m, p->node)->op != OP_PARAM || ir_at(m, p->node)->imm != k ||
             ir_at(m, p->node)->type != p->type)
             return ERR(v->err, IR_BROKEN, "parameter", f->first_param + k, "refers to what does not exist");
@@ -303,13 +309,23 @@ sk_status verify_carried(struct verifier *v, uint32_t id, uint32_t first, unsign
 
 /* ---- constructs and exits -------------------------------------------------------------------------------------- */
 
+/* Cases of u64 are held as i64. */
+static const char *case_text(bool is_signed, int64_t x, char out[24])
+{
+    if (is_signed)
+        (void)snprintf(out, 24, "%lld", (long long)x);
+    else
+        (void)snprintf(out, 24, "%llu", (unsigned long long)x);
+    return out;
+}
+
 static sk_status check_cases(struct verifier *v, uint32_t id, unsigned n_results)
 {
     const struct ir_module *const m = v->m;
     const ir_type t = ir_at(m, ir_in(m, id)[0])->type;
     const unsigned bits = scalar_info[ir_type_scalar(t)].bits;
     const bool is_signed = ir_type_class(m, t) == CLASS_S;
-    const int64_t low = is_signed ? -(int64_t)((uint64_t)1 << (bits - 1)) : 0;
+    const int64_t low = is_signed ? (int64_t)(~(uint64_t)0 << (bits - 1)) : 0;
     const int64_t high = is_signed ? (int64_t)(((uint64_t)1 << (bits - 1)) - 1)
                                    : (int64_t)(bits < 64 ? ((uint64_t)1 << bits) - 1 : INT64_MAX);
     uint64_t count = 0;
@@ -339,12 +355,13 @@ static sk_status check_cases(struct verifier *v, uint32_t id, unsigned n_results
         const struct region *const r = ir_region_at(m, ir_region(m, id, k));
         for (uint32_t i = r->first_case; i < r->first_case + r->n_cases; i++) {
             const int64_t x = m->cases.at[i];
+            char text[24];
             if ((is_signed || bits < 64) && (x < low || x > high))
-                return FAIL(v, id, IR_CASE_RANGE, (long long)x, verify_type(v, 0, t));
+                return FAIL(v, id, IR_CASE_RANGE, case_text(is_signed, x, text), verify_type(v, 0, t));
             uint32_t slot = (uint32_t)hash_u64(0, (uint64_t)x) & (n_slots - 1);
             for (; slots[slot]; slot = (slot + 1) & (n_slots - 1))
                 if (m->cases.at[slots[slot] - 1] == x)
-                    return FAIL(v, id, IR_CASE_TWICE, (long long)x);
+                    return FAIL(v, id, IR_CASE_TWICE, case_text(is_signed, x, text));
             slots[slot] = i + 1;
         }
     }
@@ -374,8 +391,8 @@ static sk_status open_construct(struct walk *w, uint32_t id)
     unsigned n_results = 0;
     for (uint32_t k = x->next; k && k < m->nodes.n && ir_at(m, k)->op == OP_RESULT && ir_at(m, k)->in[0] == id;
          k = ir_at(m, k)->next)
-        if (++n_results > UINT16_MAX)
-            return broken(v, id, "has too many results");
+        if (++n_results > UINT16_MAX || ir_at(m, k)->type >= m->types.n)
+            return broken(v, id, "has too many results, or one of a type that does not exist");
     if (x->op == OP_SWITCH)
         TRY(check_cases(v, id, n_results));
     if (w->depth == IR_MAX_DEPTH)
@@ -399,7 +416,8 @@ static sk_status check_arg(struct verifier *v, uint32_t id)
     const struct ir_module *const m = v->m;
     const struct node *const x = ir_at(m, id);
     const uint32_t owner = ir_region_at(m, x->region)->owner;
-    const bool in_order = x->prev ? ir_at(m, x->prev)->op == OP_ARG && ir_at(m, x->prev)->imm + 1 == x->imm : x->imm == 0;
+    const bool in_order =
+        x->prev ? ir_at(m, x->prev)->op == OP_ARG && ir_at(m, x->prev)->imm + 1 == x->imm : x->imm == 0;
     if (!owner || ir_at(m, owner)->op != OP_LOOP || !in_order || x->imm >= ir_at(m, owner)->n)
         return broken(v, id, "is no parameter of its loop");
     return SK_OK;
@@ -410,8 +428,9 @@ static sk_status check_result(struct verifier *v, uint32_t id)
     const struct ir_module *const m = v->m;
     const struct node *const x = ir_at(m, id);
     const struct node *const before = ir_at(m, x->prev);
-    const bool in_order = x->imm == 0 ? x->prev == x->in[0]
-                                      : before->op == OP_RESULT && before->in[0] == x->in[0] && before->imm + 1 == x->imm;
+    const bool in_order = x->imm == 0
+                              ? x->prev == x->in[0]
+                              : before->op == OP_RESULT && before->in[0] == x->in[0] && before->imm + 1 == x->imm;
     if (x->n != 1 || !x->prev || !in_order || !ir_is_construct(ir_at(m, x->in[0])->op))
         return broken(v, id, "does not follow its construct");
     return SK_OK;
@@ -497,13 +516,13 @@ static sk_status check_node(struct walk *w, uint32_t id, uint32_t region, uint32
     if (x->region != region || x->prev != prev)
         return broken(v, id, "is not linked to its neighbours");
     if (x->op == OP_NONE || x->op >= OP_COUNT || x->type >= m->types.n || x->place >= m->places.n ||
-        x->name >= m->strings.str.n || (x->n > NODE_INLINE && x->in[0] + (uint64_t)x->n > m->side.n))
+        !is_string(v, x->name) || (x->n > NODE_INLINE && x->in[0] + (uint64_t)x->n > m->side.n))
         return broken(v, id, "refers to what does not exist");
     if (prev && op_info[ir_at(m, prev)->op].effect == EFFECT_EXIT)
         return FAIL(v, id, IR_AFTER_EXIT, op_info[ir_at(m, prev)->op].name);
     if (x->name && !is_value_name(text_of(v, x->name)))
-        return FAIL(v, id, IR_NAME, "value", text_of(v, x->name));
-    v->state[id] = SEEN | VISIBLE;
+        return FAIL(v, id, IR_VALUE_NAME, text_of(v, x->name));
+    v->state[id] = SEEN;
 
     const enum op op = (enum op)x->op;
     if (op == OP_RESULT)
@@ -511,6 +530,7 @@ static sk_status check_node(struct walk *w, uint32_t id, uint32_t region, uint32
     else
         TRY(check_operands(v, id));
     TRY(verify_op(v, id));
+    v->state[id] = SEEN | VISIBLE;
     if (ir_is_construct(x->op))
         return open_construct(w, id);
     if (op == OP_ARG)
@@ -569,7 +589,7 @@ static sk_status check_body(struct walk *w)
     const struct ir_module *const m = v->m;
     uint32_t region = v->f->region, prev = 0;
     if (w->region_seen[region])
-        return broken(v, 0, "is the body of two functions");
+        return ERR(v->err, IR_BROKEN, "function", v->func, "shares its body with another");
     w->region_seen[region] = 1;
     w->depth = 0;
     w->reached = true;
@@ -683,7 +703,7 @@ static sk_status check_module(struct walk *w)
 
 static sk_status guarded(struct walk *w)
 {
-    sk_status status = SK_OK;
+    volatile sk_status status = SK_OK;
     MEM_GUARD(w->v.m->mem, w->v.err, status, check_module(w));
     return status;
 }

@@ -22,7 +22,7 @@ struct err_place verify_place(const struct verifier *v, uint32_t id);
 
 /* Messages about a node begin with its line. */
 #define FAIL(v, id, ROW, ...)                                                                                          \
-    ERR_AT((v)->err, verify_place((v), (id)), ROW, verify_node((v), (id))__VA_OPT__(, ) __VA_ARGS__)
+    ERR_AT((v)->err, verify_place((v), (id)), ROW, verify_node((v), (id)) __VA_OPT__(, ) __VA_ARGS__)
 
 /* The node's own rule: numbers and types of operands, type of the result, immediate, flags. Operands exist, are visible
  * and are values. */

@@ -35,7 +35,8 @@ struct func_info {
 
 struct frame { /* a function being traced */
     uint32_t func, first_scope;
-    uint32_t outer_region, outer_place; /* of the builder, to return to */
+    uint32_t outer_region; /* of the builder, to return to */
+    bool returns; /* a return stands in it */
     uint32_t outer_dead, outer_dead_at;
 };
 
@@ -44,21 +45,20 @@ enum scope_kind { SCOPE_KIND_IF, SCOPE_KIND_ELSE, SCOPE_KIND_RANGE, SCOPE_KIND_W
 
 struct scope {
     uint32_t id;
-    uint8_t kind;     /* enum scope_kind */
-    bool taken;       /* the branch is run where cond is true (else: where it is false) */
-    uint32_t levels;  /* regions the program may be nested in here */
-    uint32_t construct; /* IF or LOOP */
-    uint32_t outer;   /* region that holds the outermost construct of the statement */
-    uint32_t head;    /* that construct: of an elif chain the first IF */
+    uint8_t kind;       /* enum scope_kind */
+    uint32_t levels;    /* regions the program may be nested in here */
+    uint32_t construct; /* IF; loops: LOOP */
+    uint32_t outer;     /* region that holds the statement */
+    uint32_t head;      /* the statement's construct in it: of an elif chain the first IF */
+    uint32_t first_if;  /* IF: the scope of the chain's first if */
     uint32_t place;
-    uint32_t cond;    /* IF kinds, WHILE: node of the condition; 0 unknown */
     /* loops */
-    uint32_t body;    /* region that continue leaves */
-    uint32_t break_block, continue_block; /* made when first needed */
+    uint32_t test; /* the IF that holds the body; WHILE_HEAD: none yet */
+    uint32_t break_block, continue_block; /* made when first needed: around the LOOP, around the body */
     uint32_t bounds[3]; /* RANGE: start, stop, step */
-    uint32_t counter;   /* RANGE: the ARG that counts down, 0 in the simple form */
+    bool counted;       /* RANGE: the first ARG counts down, the second is the variable */
     uint32_t first_frozen; /* WHILE: into trace.frozen */
-    struct tv first;  /* WHERE_SECOND: the first value, used */
+    struct tv first;       /* WHERE_SECOND: the first value, used */
 };
 
 struct frozen { /* a while condition uses a value computed earlier, which read this */
@@ -88,8 +88,7 @@ struct trace {
     uint32_t mark_now;
 };
 
-#define FAIL(t, err, id, ...) ERR_AT((err), trace_here(t), id __VA_OPT__(, ) __VA_ARGS__)
-struct err_place trace_here(const struct trace *t);
+#define FAIL(t, err, id, ...) ERR_AT((err), trace_at(t), id __VA_OPT__(, ) __VA_ARGS__)
 
 static inline struct frame *trace_frame(struct trace *t) { return &t->frames.at[t->frames.n - 1]; }
 static inline struct scope *trace_scope_at(struct trace *t, uint32_t index) { return &t->scopes.at[index]; }
@@ -122,6 +121,10 @@ enum {
 /* Used operands, at most 4, to nodes of one type by the rules of mixed operands. `what` names the operation. */
 sk_status trace_mix(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v, uint32_t *out,
                     ir_type *type, sk_error *err);
+/* The same in two steps: the type, with all checks; one operand as a node of it, where the builder stands. */
+sk_status trace_common(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v, ir_type *type,
+                       sk_error *err);
+uint32_t trace_coerce(struct trace *t, struct tv v, ir_type type);
 /* The scalar type of weak numbers among themselves. */
 sk_status trace_weak_type(struct trace *t, unsigned n, const struct tv *v, enum scalar *out, sk_error *err);
 /* A constant of a scalar type; an error if the number does not fit. */
@@ -143,17 +146,22 @@ struct type_text trace_type_text(const struct trace *t, ir_type type);
 struct type_text trace_weak_text(struct tv v);
 
 /* ---- trace.c ---- */
+const char *trace_pointer_name(const struct trace *t, uint64_t pointer); /* record of a TV_POINTER */
 uint32_t trace_symbol(struct trace *t, const char *name); /* a string fit for a name; 0 if nothing is left of it */
 /* Starts a walk over the graph: forgets all marks. */
 void trace_walk(struct trace *t);
 bool trace_seen(struct trace *t, uint32_t id); /* marks it; true if it was marked */
 
 /* ---- scope.c ---- */
+/* Opens a scope of the builder's region: kind, levels, outer and place are filled in. */
 sk_status trace_push(struct trace *t, enum scope_kind kind, unsigned levels, struct scope **out, sk_error *err);
-/* Ends the straight line of code here: an exit has just been emitted. */
-void trace_dead(struct trace *t);
-/* Takes a statement's condition nodes, from `first` to the end of the region, into another region. */
-void trace_move(struct trace *t, uint32_t first, uint32_t to);
+/* The innermost scope, if it is the one with this number. */
+sk_status trace_innermost(struct trace *t, uint32_t id, struct scope **out, sk_error *err);
+sk_status trace_left_open(struct trace *t, sk_error *err); /* the error: the innermost scope should have ended */
+void trace_dead(struct trace *t); /* an exit has just been emitted: what follows here is dropped */
+bool trace_is_dead_end(const struct trace *t); /* the innermost scope has come to its end after an exit */
+/* Takes the nodes from `first` up to, not including, `end` (0: all the rest) to the end of another region. */
+void trace_move(struct trace *t, uint32_t first, uint32_t end, uint32_t to);
 
 /* ---- loop.c ---- */
 void trace_end_range(struct trace *t, const struct scope *s);

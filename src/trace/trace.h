@@ -55,6 +55,10 @@ const struct ir_module *trace_module(const struct trace *t); /* while tracing: f
 /* ---- places and names ---- */
 uint32_t trace_file(struct trace *t, const char *file);
 void trace_place(struct trace *t, uint32_t file, uint32_t line, uint32_t column);
+struct err_place trace_at(const struct trace *t); /* the place set last */
+/* The last line of the statement being traced, for trace_while: a condition may be written over several lines. Without
+ * it, and after each trace_place, that is the line itself. */
+void trace_extent(struct trace *t, uint32_t last_line);
 /* Names the value for printers if it has no name yet; anything but [A-Za-z0-9_] becomes '_'. Of a weak number: nothing. */
 void trace_name(struct trace *t, struct tv v, const char *name);
 
@@ -128,7 +132,8 @@ sk_status trace_simd(struct trace *t, enum op op, unsigned n, const struct tv *a
 sk_status trace_if(struct trace *t, struct tv cond, uint32_t *scope, sk_error *err);
 /* Must follow the end of the `if` at once (nothing emitted between). The else region is entered; end with trace_end_scope. */
 sk_status trace_else(struct trace *t, uint32_t if_scope, uint32_t *scope, sk_error *err);
-/* elif = trace_elif_open (enters the else region), the caller then traces the condition, then trace_elif(cond). */
+/* Must follow the end of the `if` or the last elif; the condition has been traced in between, and nothing else. It moves
+ * into the else region. `if_scope` of else and elif: the number of the if or of the last elif. */
 sk_status trace_elif(struct trace *t, uint32_t if_scope, struct tv cond, uint32_t *scope, sk_error *err);
 /* for v in range(start, stop, step) as the language counts; the variable's type by DESIGN section 4. */
 sk_status trace_range(struct trace *t, struct tv start, struct tv stop, struct tv step, struct tv *var, uint32_t *scope,
@@ -147,5 +152,6 @@ sk_status trace_where(struct trace *t, struct tv cond, uint32_t *scope, sk_error
 sk_status trace_where_next(struct trace *t, uint32_t scope, struct tv first, sk_error *err);
 sk_status trace_where_end(struct trace *t, uint32_t scope, struct tv second, struct tv *out, sk_error *err);
 uint32_t trace_open_scope(const struct trace *t); /* innermost open scope of the current function, 0: none */
+uint32_t trace_ended_if(const struct trace *t);   /* the if or elif that ended last, 0: none */
 
 #endif

@@ -72,7 +72,7 @@ sk_status trace_use(struct trace *t, struct tv v, struct tv *out, sk_error *err)
     }
     case TV_POINTER:
         TRY(check(t, v, err));
-        return FAIL(t, err, POINTER_AS_VALUE, strtab_str(&t->m->strings, t->pointers.at[v.magnitude].name));
+        return FAIL(t, err, POINTER_AS_VALUE, trace_pointer_name(t, v.magnitude));
     case TV_NONE: return FAIL(t, err, NO_VALUE);
     }
     *out = v;
@@ -295,7 +295,7 @@ static sk_status merge_typed(struct trace *t, unsigned mix, const char *what, un
 static sk_status common(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v,
                         enum scalar *scalar, unsigned *width, sk_error *err)
 {
-    enum scalar s;
+    enum scalar s = S_VOID;
     TRY(merge_typed(t, mix, what, n, v, &s, width, err));
     if (s == S_VOID) {
         TRY(trace_weak_type(t, n, v, &s, err));
@@ -318,26 +318,35 @@ static sk_status common(struct trace *t, unsigned mix, const char *what, unsigne
     return SK_OK;
 }
 
+sk_status trace_common(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v, ir_type *type,
+                       sk_error *err)
+{
+    enum scalar s = S_VOID;
+    unsigned width = 1;
+    TRY(common(t, mix, what, n, v, &s, &width, err));
+    for (unsigned k = 0; k < n; k++)
+        if (v[k].kind != TV_VALUE && !trace_weak_fits(v[k], s))
+            return FAIL(t, err, DOES_NOT_FIT, trace_weak_text(v[k]).at, scalar_info[s].name);
+    *type = ir_type_vector(s, width);
+    return SK_OK;
+}
+
+uint32_t trace_coerce(struct trace *t, struct tv v, ir_type type)
+{
+    const enum scalar s = ir_type_scalar(type);
+    if (v.kind == TV_VALUE && trace_node_type(t, v.id) == type)
+        return v.id;
+    const uint32_t id = v.kind != TV_VALUE ? weak_const(t, v, s)
+                                           : ir_convert(&t->b, ir_type_with(trace_node_type(t, v.id), s), v.id);
+    return ir_type_width(trace_node_type(t, id)) == ir_type_width(type) ? id : trace_splat(t, id, ir_type_width(type));
+}
+
 sk_status trace_mix(struct trace *t, unsigned mix, const char *what, unsigned n, const struct tv *v, uint32_t *out,
                     ir_type *type, sk_error *err)
 {
-    enum scalar s;
-    unsigned width;
-    TRY(common(t, mix, what, n, v, &s, &width, err));
-    for (unsigned k = 0; k < n; k++) {
-        if (v[k].kind != TV_VALUE)
-            TRY(trace_weak(t, v[k], s, &out[k], err)); /* numbers first: an error then leaves nothing behind */
-    }
-    const ir_type whole = ir_type_vector(s, width);
-    for (unsigned k = 0; k < n; k++) {
-        if (v[k].kind == TV_VALUE) {
-            const ir_type from = trace_node_type(t, v[k].id);
-            out[k] = from == whole ? v[k].id : ir_convert(&t->b, ir_type_with(from, s), v[k].id);
-        }
-        if (width > 1 && ir_type_width(trace_node_type(t, out[k])) == 1)
-            out[k] = trace_splat(t, out[k], width);
-    }
-    *type = whole;
+    TRY(trace_common(t, mix, what, n, v, type, err));
+    for (unsigned k = 0; k < n; k++)
+        out[k] = trace_coerce(t, v[k], *type);
     return SK_OK;
 }
 

@@ -44,39 +44,55 @@ static double ulp_error(float got, double want)
     return fabs(g - want) * ldexp(1, 23 - e);
 }
 
-static double ref_EXP(double x) { return exp(x); }
-static double ref_EXP2(double x) { return exp2(x); }
-static double ref_LOG(double x) { return log(x); }
-static double ref_LOG2(double x) { return log2(x); }
-static double ref_LOG10(double x) { return log10(x); }
-static double ref_SQRT(double x) { return sqrt(x); }
-static double ref_RSQRT(double x) { return 1 / sqrt(x); }
-static double ref_SIN(double x) { return sin(x); }
-static double ref_COS(double x) { return cos(x); }
-static double ref_TAN(double x) { return tan(x); }
-static double ref_ASIN(double x) { return asin(x); }
-static double ref_ACOS(double x) { return acos(x); }
-static double ref_ATAN(double x) { return atan(x); }
-static double ref_SINH(double x) { return sinh(x); }
-static double ref_COSH(double x) { return cosh(x); }
-static double ref_TANH(double x) { return tanh(x); }
-static double ref_FLOOR(double x) { return floor(x); }
-static double ref_CEIL(double x) { return ceil(x); }
-static double ref_ROUND(double x) { return round(x); }
-static double ref_RINT(double x) { return rint(x); }
-static double ref_TRUNC(double x) { return trunc(x); }
-static double ref_FABS(double x) { return fabs(x); }
-static double ref_ABS(double x) { return fabs(x); }
-static double ref_SIGN(double x) { return isnan(x) ? 0 : x == 0 ? x : copysign(1, x); }
-static double ref_POW(double x, double y) { return pow(x, y); }
-static double ref_FMOD(double x, double y) { return fmod(x, y); }
-static double ref_ATAN2(double x, double y) { return atan2(x, y); }
-static double ref_FMIN(double x, double y) { return x == y ? (signbit(x) ? x : y) : fmin(x, y); }
-static double ref_FMAX(double x, double y) { return x == y ? (signbit(x) ? y : x) : fmax(x, y); }
-static double ref_MIN(double x, double y) { return ref_FMIN(x, y); }
-static double ref_MAX(double x, double y) { return ref_FMAX(x, y); }
-static double ref_CLAMP(double x, double lo, double hi) { return ref_FMIN(ref_FMAX(x, lo), hi); }
-static double ref_FMA(double x, double y, double z) { return fma(x, y, z); }
+/* The double function for each row. */
+#define ref_EXP exp
+#define ref_EXP2 exp2
+#define ref_LOG log
+#define ref_LOG2 log2
+#define ref_LOG10 log10
+#define ref_SQRT sqrt
+#define ref_SIN sin
+#define ref_COS cos
+#define ref_TAN tan
+#define ref_ASIN asin
+#define ref_ACOS acos
+#define ref_ATAN atan
+#define ref_SINH sinh
+#define ref_COSH cosh
+#define ref_TANH tanh
+#define ref_FLOOR floor
+#define ref_CEIL ceil
+#define ref_ROUND round
+#define ref_RINT rint
+#define ref_TRUNC trunc
+#define ref_FABS fabs
+#define ref_POW pow
+#define ref_FMOD fmod
+#define ref_ATAN2 atan2
+#define ref_FMA fma
+#define ref_ABS fabs
+#define ref_MIN ref_FMIN
+#define ref_MAX ref_FMAX
+static double ref_RSQRT(double x)
+{
+    return 1 / sqrt(x);
+}
+static double ref_SIGN(double x)
+{
+    return isnan(x) ? 0 : x == 0 ? x : copysign(1, x);
+}
+static double ref_FMIN(double x, double y)
+{
+    return x == y ? (signbit(x) ? x : y) : fmin(x, y);
+}
+static double ref_FMAX(double x, double y)
+{
+    return x == y ? (signbit(x) ? y : x) : fmax(x, y);
+}
+static double ref_CLAMP(double x, double lo, double hi)
+{
+    return ref_FMIN(ref_FMAX(x, lo), hi);
+}
 
 /* The range of the fast forms, as math.def states it. What the doc calls zero or infinite is checked apart. */
 static bool fast_range(const char *name, double x, double y)
@@ -150,14 +166,59 @@ static void try3(struct row *r, float x, float y, float z)
     note(r, ulp_error(r->f3(x, y, z), r->ref3((double)x, (double)y, (double)z)), x, y, z);
 }
 
-static const float positive_edges[] = {
-    0.0f,       TINY,    3 * TINY,        0x1p-140f, 0x1.fffffcp-127f, FLT_MIN,     0x1.8p-100f, 0x1p-24f,
-    0x1p-12f,   0.1f,    0.25f,           0.5f,      0x1.000002p-1f,   0.70710678f, 0x1.fffffep-1f,
-    1.0f,       0x1.000002p0f, 1.5f,      2.0f,      2.5f,             2.7182817f,  3.0f,        3.1415927f,
-    4.0f,       10.0f,   22.0f,           88.72283f, 88.72284f,        87.33654f,   89.41598f,   89.41599f,
-    103.97208f, 126.0f,  127.0f,          128.0f,    149.0f,           150.0f,      355.0f,      100000.0f,
-    0x1.fffffep16f, 0x1p17f, 8388607.5f,  0x1p23f,   0x1p23f + 1,      0x1p24f,     0x1p25f + 4, 1e10f,
-    0x1.0p63f,  0x1p100f, FLT_MAX / 2,    FLT_MAX,   INFINITY,         NAN};
+static const float positive_edges[] = {0.0f,
+                                       TINY,
+                                       3 * TINY,
+                                       0x1p-140f,
+                                       0x1.fffffcp-127f,
+                                       FLT_MIN,
+                                       0x1.8p-100f,
+                                       0x1p-24f,
+                                       0x1p-12f,
+                                       0.1f,
+                                       0.25f,
+                                       0.5f,
+                                       0x1.000002p-1f,
+                                       0.70710678f,
+                                       0x1.fffffep-1f,
+                                       1.0f,
+                                       0x1.000002p0f,
+                                       1.5f,
+                                       2.0f,
+                                       2.5f,
+                                       2.7182817f,
+                                       3.0f,
+                                       3.1415927f,
+                                       4.0f,
+                                       10.0f,
+                                       22.0f,
+                                       88.72283f,
+                                       88.72284f,
+                                       87.33654f,
+                                       89.41598f,
+                                       89.41599f,
+                                       103.97208f,
+                                       126.0f,
+                                       127.0f,
+                                       128.0f,
+                                       149.0f,
+                                       150.0f,
+                                       355.0f,
+                                       100000.0f,
+                                       0x1.fffffep16f,
+                                       0x1p17f,
+                                       8388607.5f,
+                                       0x1p23f,
+                                       0x1p23f + 1,
+                                       0x1p24f,
+                                       0x1p25f + 4,
+                                       1e10f,
+                                       0x1.0p63f,
+                                       0x1p100f,
+                                       FLT_MAX / 2,
+                                       FLT_MAX,
+                                       INFINITY,
+                                       NAN};
 #define EDGES (2 * sizeof positive_edges / sizeof *positive_edges)
 
 static float edge(size_t i)
@@ -252,6 +313,260 @@ static void check_errors(void)
     }
 }
 
+/* ---- edges ------------------------------------------------------------------------------------------------------ */
+
+/* Equal, zeros with their sign; two NaNs are equal. */
+static bool same(float a, float b)
+{
+    return ulp_error(a, (double)b) == 0;
+}
+
+#define CHECK_SAME(got, want)                                                                                          \
+    do {                                                                                                               \
+        const float check_got_ = (got), check_want_ = (want);                                                          \
+        check_count++;                                                                                                 \
+        if (!same(check_got_, check_want_))                                                                            \
+            CHECK_FAIL_("%s is %a, not %a", #got, (double)check_got_, (double)check_want_);                            \
+    } while (0)
+
+/* x, y, x // y, x % y as NumPy 2.4 has them. */
+static const float floor_division[][4] = {
+    {7.0f, 2.0f, 3.0f, 1.0f},
+    {-7.0f, 2.0f, -4.0f, 1.0f},
+    {7.0f, -2.0f, -4.0f, -1.0f},
+    {-7.0f, -2.0f, 3.0f, -1.0f},
+    {6.0f, 3.0f, 2.0f, 0.0f},
+    {-6.0f, 3.0f, -2.0f, 0.0f},
+    {6.0f, -3.0f, -2.0f, -0.0f},
+    {0.0f, 3.0f, 0.0f, 0.0f},
+    {-0.0f, 3.0f, -0.0f, 0.0f},
+    {0.0f, -3.0f, -0.0f, -0.0f},
+    {-0.0f, -3.0f, 0.0f, -0.0f},
+    {1.0f, 0.1f, 9.0f, 0.09999999f},
+    {-1.0f, 0.1f, -10.0f, 1.4901161e-08f},
+    {0.3f, 0.1f, 3.0f, 7.450581e-09f},
+    {1e10f, 3.0f, 3333333248.0f, 1.0f},
+    {TINY, 1.0f, 0.0f, TINY},
+    {-TINY, 1.0f, -1.0f, 1.0f},
+    {1.0f, INFINITY, 0.0f, 1.0f},
+    {-1.0f, INFINITY, -1.0f, INFINITY},
+    {1.0f, -INFINITY, -1.0f, -INFINITY},
+    {-1.0f, -INFINITY, 0.0f, -1.0f},
+    {0.0f, INFINITY, 0.0f, 0.0f},
+    {-0.0f, -INFINITY, 0.0f, -0.0f},
+    {INFINITY, 1.0f, NAN, NAN},
+    {-INFINITY, 2.0f, NAN, NAN},
+    {INFINITY, INFINITY, NAN, NAN},
+    {1.0f, 0.0f, INFINITY, NAN},
+    {-1.0f, 0.0f, -INFINITY, NAN},
+    {1.0f, -0.0f, -INFINITY, NAN},
+    {0.0f, 0.0f, NAN, NAN},
+    {NAN, 1.0f, NAN, NAN},
+    {1.0f, NAN, NAN, NAN},
+    {NAN, 0.0f, NAN, NAN},
+    {3e38f, TINY, INFINITY, 0.0f},
+    {0x1p24f, 3.0f, 5592405.0f, 1.0f},
+    {-0x1p24f, 5.0f, -3355444.0f, 4.0f},
+    {5.5f, -1.5f, -4.0f, -0.5f},
+    {-0.5f, 1e38f, -1.0f, 1e38f},
+    {2.5f, 0.5f, 5.0f, 0.0f},
+};
+
+static void check_floor_division(void)
+{
+    for (size_t i = 0; i < sizeof floor_division / sizeof *floor_division; i++) {
+        const float *const c = floor_division[i];
+        CHECK_SAME(math_DIV_FLOOR(c[0], c[1]), c[2]);
+        CHECK_SAME(math_REM_FLOOR(c[0], c[1]), c[3]);
+    }
+}
+
+/* Results that a program may count on although the bound would allow more. */
+static void check_exact(void)
+{
+    for (int i = -149; i <= 127; i++) {
+        const float p = ldexpf(1, i);
+        CHECK_SAME(math_EXP2((float)i), p);
+        CHECK_SAME(math_LOG2(p), (float)i);
+        CHECK_SAME(math_fast_EXP2((float)i), i < -126 ? 0.0f : p);
+        CHECK_SAME(math_fast_LOG2(p), i < -126 ? -INFINITY : (float)i);
+        CHECK_SAME(math_POW(2.0f, (float)i), p);
+    }
+    float ten = 1;
+    for (int i = 0; i <= 10; i++, ten *= 10) {
+        CHECK_SAME(math_LOG10(ten), (float)i);
+        CHECK_SAME(math_POW(10.0f, (float)i), ten);
+    }
+    for (int i = -4096; i <= 4096; i++) {
+        CHECK_SAME(math_POW((float)i, 2.0f), (float)(i * i));
+        CHECK_SAME(math_POW((float)(i * i), 0.5f), fabsf((float)i));
+    }
+    CHECK_SAME(math_EXP(0.0f), 1.0f);
+    CHECK_SAME(math_LOG(1.0f), 0.0f);
+    CHECK_SAME(math_COS(0.0f), 1.0f);
+    CHECK_SAME(math_ACOS(1.0f), 0.0f);
+    CHECK_SAME(math_ATAN2(0.0f, -1.0f), 3.14159265f);
+    CHECK_SAME(math_TANH(20.0f), 1.0f);
+    CHECK_SAME(math_RSQRT(0.25f), 2.0f);
+    for (uint64_t u = 0; u < 1ull << 32; u += STRIDE) {
+        const float x = f32_bits((uint32_t)u);
+        if (fabsf(math_SIN(x)) > 1 || fabsf(math_COS(x)) > 1 || fabsf(math_TANH(x)) > 1 || math_COSH(x) < 1)
+            CHECK_FAIL_("out of range at %a", (double)x);
+    }
+    /* The C library's fmaf rounds once: 24929 * 673 + 2^-40 is above the tie at 2^24 + 1. */
+    CHECK_SAME(math_FMA(24929.0f, 673.0f, 0x1p-40f), 16777218.0f);
+}
+
+static void check_edges(void)
+{
+    CHECK_SAME(math_POW(NAN, 0.0f), 1.0f);
+    CHECK_SAME(math_POW(1.0f, NAN), 1.0f);
+    CHECK_SAME(math_POW(-1.0f, INFINITY), 1.0f);
+    CHECK_SAME(math_POW(-0.0f, -3.0f), -INFINITY);
+    CHECK_SAME(math_POW(-0.0f, -2.5f), INFINITY);
+    CHECK_SAME(math_POW(-INFINITY, 3.0f), -INFINITY);
+    CHECK_SAME(math_POW(-2.0f, 0.5f), NAN);
+    CHECK_SAME(math_POW(-2.0f, 3.0f), -8.0f);
+    CHECK_SAME(math_ATAN2(-0.0f, -0.0f), -3.14159265f);
+    CHECK_SAME(math_ATAN2(INFINITY, -INFINITY), 2.3561945f);
+    CHECK_SAME(math_FMIN(0.0f, -0.0f), -0.0f);
+    CHECK_SAME(math_FMAX(-0.0f, 0.0f), 0.0f);
+    CHECK_SAME(math_FMIN(NAN, 1.0f), 1.0f);
+    CHECK_SAME(math_FMAX(1.0f, NAN), 1.0f);
+    CHECK_SAME(math_CLAMP(NAN, 1.0f, 2.0f), 1.0f);
+    CHECK_SAME(math_CLAMP(5.0f, 2.0f, 1.0f), 1.0f);
+    CHECK_SAME(math_SIGN(NAN), 0.0f);
+    CHECK_SAME(math_SIGN(-0.0f), -0.0f);
+    CHECK_SAME(math_ROUND(-2.5f), -3.0f);
+    CHECK_SAME(math_ROUND(0x1.fffffep-2f), 0.0f);
+    CHECK_SAME(math_ROUND(-0.25f), -0.0f);
+    CHECK_SAME(math_RINT(2.5f), 2.0f);
+    CHECK_SAME(math_FMOD(-FLT_MAX, TINY), -0.0f);
+    CHECK_SAME(math_FMOD(-1.0f, INFINITY), -1.0f);
+    /* fast: zero, infinity and NaN as ever, denormals as zero */
+    CHECK_SAME(math_fast_EXP(89.0f), INFINITY);
+    CHECK_SAME(math_fast_EXP(-INFINITY), 0.0f);
+    CHECK_SAME(math_fast_EXP(-90.0f), 0.0f);
+    CHECK_SAME(math_fast_EXP(NAN), NAN);
+    CHECK_SAME(math_fast_EXP2(128.0f), INFINITY);
+    CHECK_SAME(math_fast_LOG(TINY), -INFINITY);
+    CHECK_SAME(math_fast_LOG(-TINY), NAN);
+    CHECK_SAME(math_fast_LOG10(INFINITY), INFINITY);
+    CHECK_SAME(math_fast_RSQRT(TINY), INFINITY);
+    CHECK_SAME(math_fast_RSQRT(-0.0f), -INFINITY);
+    CHECK_SAME(math_fast_RSQRT(INFINITY), 0.0f);
+    CHECK_SAME(math_fast_RSQRT(-1.0f), NAN);
+    CHECK_SAME(math_fast_POW(0.0f, 2.0f), 0.0f);
+    CHECK_SAME(math_fast_POW(0.0f, -2.0f), INFINITY);
+    CHECK_SAME(math_fast_POW(2.0f, 1000.0f), INFINITY);
+    CHECK_SAME(math_fast_POW(2.0f, -1000.0f), 0.0f);
+    CHECK_SAME(math_fast_POW(-2.0f, 2.0f), NAN);
+    CHECK_SAME(math_fast_SIN(-0.0f), -0.0f);
+    CHECK_SAME(math_fast_SIN(INFINITY), NAN);
+    CHECK_SAME(math_fast_TAN(-INFINITY), NAN);
+}
+
+/* ---- integers --------------------------------------------------------------------------------------------------- */
+
+/* All pairs of 8-bit operands against plain int arithmetic, in which nothing overflows. */
+static void check_bytes(void)
+{
+    for (int a = -128; a < 128; a++)
+        for (int b = -128; b < 128; b++) {
+            const int8_t x = (int8_t)a, y = (int8_t)b;
+            const int floored = b ? (int)floor((double)a / b) : 0;
+            CHECK_EQ(int_ADD_I8(x, y), (int8_t)(a + b));
+            CHECK_EQ(int_SUB_I8(x, y), (int8_t)(a - b));
+            CHECK_EQ(int_MUL_I8(x, y), (int8_t)(a * b));
+            CHECK_EQ(int_DIV_TRUNC_I8(x, y), (int8_t)(b ? a / b : 0));
+            CHECK_EQ(int_REM_TRUNC_I8(x, y), b ? a % b : 0);
+            CHECK_EQ(int_DIV_FLOOR_I8(x, y), (int8_t)floored);
+            CHECK_EQ(int_REM_FLOOR_I8(x, y), b ? a - floored * b : 0);
+            CHECK_EQ(int_MIN_I8(x, y), a < b ? a : b);
+            CHECK_EQ(int_MAX_I8(x, y), a > b ? a : b);
+            CHECK_EQ(int_SHL_I8(x, (uint64_t)b), (int8_t)(a * (1 << (b & 7))));
+            CHECK_EQ(int_SHR_I8(x, (uint64_t)b), (int)floor(ldexp(a, -(b & 7))));
+            int8_t p = b < 0 ? (int8_t)(a == 1 ? 1 : a != -1 ? 0 : b & 1 ? -1 : 1) : 1;
+            for (int i = 0; i < b; i++)
+                p = (int8_t)(p * a);
+            CHECK_EQ(int_IPOW_I8(x, y), p);
+
+            const int c = a + 128, d = b + 128;
+            const uint8_t u = (uint8_t)c, v = (uint8_t)d;
+            CHECK_EQ(int_ADD_U8(u, v), (uint8_t)(c + d));
+            CHECK_EQ(int_SUB_U8(u, v), (uint8_t)(c - d));
+            CHECK_EQ(int_MUL_U8(u, v), (uint8_t)(c * d));
+            CHECK_EQ(int_DIV_FLOOR_U8(u, v), d ? c / d : 0);
+            CHECK_EQ(int_REM_FLOOR_U8(u, v), d ? c % d : 0);
+            CHECK_EQ(int_SHR_U8(u, v), c >> (d & 7));
+            uint8_t q = 1;
+            for (int i = 0; i < d; i++)
+                q = (uint8_t)(q * c);
+            CHECK_EQ(int_IPOW_U8(u, v), q);
+        }
+    CHECK_EQ(int_NEG_I8(INT8_MIN), INT8_MIN);
+    CHECK_EQ(int_ABS_I8(INT8_MIN), INT8_MIN);
+    CHECK_EQ(int_CLAMP_I8(5, 2, 1), 1);
+}
+
+static void check_wide(void)
+{
+    CHECK_EQ(int_MUL_U16(65535, 65535), 1);
+    CHECK_EQ(int_MUL_I16(-32768, -32768), 0);
+    CHECK_EQ(int_ADD_I32(INT32_MAX, 1), INT32_MIN);
+    CHECK_EQ(int_MUL_I64(INT64_MIN, -1), INT64_MIN);
+    CHECK_EQ(int_NEG_I64(INT64_MIN), INT64_MIN);
+    CHECK_EQ(int_NEG_U32(1), UINT32_MAX);
+    CHECK_EQ(int_DIV_FLOOR_I32(INT32_MIN, -1), INT32_MIN);
+    CHECK_EQ(int_REM_FLOOR_I32(INT32_MIN, -1), 0);
+    CHECK_EQ(int_DIV_TRUNC_I64(INT64_MIN, -1), INT64_MIN);
+    CHECK_EQ(int_DIV_FLOOR_I64(INT64_MIN, 0), 0);
+    CHECK_EQ(int_DIV_FLOOR_I64(INT64_MIN, INT64_MAX), -2);
+    CHECK_EQ(int_REM_FLOOR_I64(INT64_MIN, INT64_MAX), INT64_MAX - 1);
+    CHECK(int_DIV_FLOOR_U64(UINT64_MAX, 2) == (uint64_t)INT64_MAX);
+    CHECK_EQ(int_IPOW_I32(3, 21), (int32_t)(10460353203 & 0xffffffff));
+    CHECK_EQ(int_IPOW_I64(-2, 63), INT64_MIN);
+    CHECK(int_IPOW_U64(3, UINT64_MAX) == 0xaaaaaaaaaaaaaaabu); /* the inverse of 3 */
+    CHECK_EQ(int_SHL_I64(-1, 64 + 63), INT64_MIN);
+    CHECK_EQ(int_SHR_I32(INT32_MIN, 31), -1);
+    CHECK_EQ(int_SHR_U32(0x80000000u, 63), 1);
+}
+
+static void check_conversions(void)
+{
+    CHECK_EQ(int_from_f32_I8(127.9f), 127);
+    CHECK_EQ(int_from_f32_I8(128.0f), 127);
+    CHECK_EQ(int_from_f32_I8(-128.9f), -128);
+    CHECK_EQ(int_from_f32_I8(-INFINITY), -128);
+    CHECK_EQ(int_from_f32_I8(-0.9f), 0);
+    CHECK_EQ(int_from_f32_I16(NAN), 0);
+    CHECK_EQ(int_from_f32_I32(0x1p31f), INT32_MAX);
+    CHECK_EQ(int_from_f32_I32(0x1.fffffep30f), 0x7fffff80);
+    CHECK_EQ(int_from_f32_I32(-0x1p31f), INT32_MIN);
+    CHECK_EQ(int_from_f32_I64(1e30f), INT64_MAX);
+    CHECK_EQ(int_from_f32_I64(-1e30f), INT64_MIN);
+    CHECK_EQ(int_from_f32_U8(-0.5f), 0);
+    CHECK_EQ(int_from_f32_U8(-1.0f), 0);
+    CHECK_EQ(int_from_f32_U8(255.99f), 255);
+    CHECK_EQ(int_from_f32_U16(1e9f), 65535);
+    CHECK_EQ(int_from_f32_U32(NAN), 0);
+    CHECK_EQ(int_from_f32_U32(0x1.fffffep31f), 0xffffff00u);
+    CHECK(int_from_f32_U64(INFINITY) == UINT64_MAX);
+
+    CHECK_EQ(f16_from_i64(2049), 0x6800); /* a tie, to even */
+    CHECK_EQ(f16_from_i64(-2051), 0xe802);
+    CHECK_EQ(f16_from_u64(65519), 0x7bff); /* the last that is finite */
+    CHECK_EQ(f16_from_u64(65520), 0x7c00);
+    CHECK_EQ(f16_from_i64(INT64_MIN), 0xfc00);
+    CHECK_EQ(bf16_from_u64(257), 0x4380);                             /* a tie */
+    CHECK_EQ(bf16_from_u64((1ull << 56) + (1ull << 48)), 0x5b80);     /* a tie … */
+    CHECK_EQ(bf16_from_u64((1ull << 56) + (1ull << 48) + 1), 0x5b81); /* … and 2^-56 above, lost in a double */
+    CHECK_EQ(bf16_from_i64(-(1ll << 56) - (1ll << 48) - 1), 0xdb81);
+    CHECK_EQ(bf16_from_u64((1ull << 56) + (3ull << 48) - 1), 0x5b81);
+    CHECK_EQ(bf16_from_u64(UINT64_MAX), 0x5f80);
+    CHECK_EQ(bf16_from_i64(INT64_MIN), 0xdf00);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -259,5 +574,11 @@ int main(int argc, char **argv)
         return 0;
     }
     check_errors();
+    check_exact();
+    check_edges();
+    check_floor_division();
+    check_bytes();
+    check_wide();
+    check_conversions();
     return check_done();
 }

@@ -1,0 +1,228 @@
+/* names.c - names of printed things.
+ *
+ * A name is kept if the language allows it and nothing else in sight has it; else a number is appended. All variables of
+ * a function have different names, so that none hides another. What must not be taken, from the strongest:
+ *   RESERVED  words of the language, types and macros: never;
+ *   LIBRARY   functions of its library: not by functions and structs; by a variable where the function calls none of them;
+ *   GLOBAL    printed functions and structs, helper functions;
+ *   LOCAL     variables of the current function.
+ */
+#include "clike/clike.h"
+
+#include <stdio.h>
+
+/* Of C++14, which all dialects are made from. */
+static const char *const words[] = {
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
+    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "for", "friend", "goto",
+    "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
+    "operator", "or", "or_eq", "override", "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "std", "struct", "switch",
+    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union",
+    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "INFINITY", "NAN",
+    NULL,
+};
+
+static uint32_t intern(struct clike *p, const char *s)
+{
+    struct name_table *const t = &p->names;
+    const uint32_t id = strtab_id(&t->text, s, strlen(s));
+    while (t->taken.n <= id) {
+        VEC_PUSH(p->mem, &t->taken, NAME_FREE);
+        VEC_PUSH(p->mem, &t->suffix, 0);
+    }
+    return id;
+}
+
+static void reserve(struct clike *p, const char *s, uint8_t level)
+{
+    const uint32_t id = intern(p, s);
+    if (p->names.taken.at[id] == NAME_FREE)
+        p->names.taken.at[id] = level;
+}
+
+static void reserve_all(struct clike *p, const char *const *list, uint8_t level)
+{
+    for (; *list; list++)
+        reserve(p, *list, level);
+}
+
+void names_init(struct clike *p)
+{
+    strtab_init(&p->names.text, p->mem);
+    reserve_all(p, words, NAME_RESERVED);
+    reserve_all(p, p->d->words, NAME_RESERVED);
+    reserve_all(p, p->d->library, NAME_LIBRARY);
+}
+
+const char *names_text(const struct clike *p, uint32_t name)
+{
+    return strtab_str(&p->names.text, name);
+}
+
+#define NAME_MAX 200
+
+/* ASCII letters, digits and single leading underscores; names of the implementation get a letter in front. */
+static void sanitise(char out[NAME_MAX + 1], const char *s)
+{
+    size_t n = 0;
+    if ((*s >= '0' && *s <= '9') || (*s == '_' && (s[1] == '_' || (s[1] >= 'A' && s[1] <= 'Z'))))
+        out[n++] = 'v';
+    for (; *s && n < NAME_MAX; s++) {
+        const bool word = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || (*s >= '0' && *s <= '9') || *s == '_';
+        if (word)
+            out[n++] = *s;
+        else if (((unsigned char)*s & 0xc0) != 0x80) /* one for a character of several bytes */
+            out[n++] = '_';
+    }
+    out[n] = 0;
+}
+
+static bool is_free(const struct clike *p, uint32_t id, unsigned level)
+{
+    const unsigned taken = p->names.taken.at[id];
+    return taken == NAME_FREE || (taken == NAME_LIBRARY && level == NAME_LOCAL);
+}
+
+/* Takes a name until the function is left. */
+static void hold(struct clike *p, uint32_t id, uint8_t level)
+{
+    VEC_PUSH(p->mem, &p->names.local, ((struct held_name){id, p->names.taken.at[id]}));
+    p->names.taken.at[id] = level;
+}
+
+uint32_t names_unique(struct clike *p, const char *want, unsigned level)
+{
+    char base[NAME_MAX + 1], text[NAME_MAX + 16];
+    sanitise(base, want);
+    const uint32_t first = intern(p, base);
+    uint32_t id = first;
+    while (!is_free(p, id, level)) {
+        (void)snprintf(text, sizeof text, "%s_%u", base, ++p->names.suffix.at[first]);
+        id = intern(p, text);
+    }
+    if (level == NAME_LOCAL && first != id)
+        hold(p, first, p->names.taken.at[first]);
+    if (level == NAME_LOCAL)
+        hold(p, id, NAME_LOCAL);
+    p->names.taken.at[id] = (uint8_t)level;
+    return id;
+}
+
+/* v0, v1 …: values that the author gave no name. */
+static uint32_t generated(struct clike *p)
+{
+    char text[16];
+    uint32_t id;
+    do {
+        (void)snprintf(text, sizeof text, "v%u", p->counter++);
+        id = intern(p, text);
+    } while (!is_free(p, id, NAME_LOCAL));
+    return names_unique(p, text, NAME_LOCAL);
+}
+
+void names_release(struct clike *p, uint32_t held)
+{
+    struct name_table *const t = &p->names;
+    while (t->local.n > held) {
+        const struct held_name *const h = &t->local.at[--t->local.n];
+        t->taken.at[h->id] = h->before;
+        t->suffix.at[h->id] = 0;
+    }
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------------ */
+
+/* Kernels come first: their names are the interface. All functions of a module are named, printed or not, so that a
+ * kernel has one name however much of the module is printed. */
+void clike_name_module(struct clike *p)
+{
+    const struct ir_module *const m = p->m;
+    for (unsigned kernels = 2; kernels-- > 0;)
+        for (uint32_t f = 1; f < m->funcs.n; f++)
+            if (m->funcs.at[f].kernel == kernels)
+                p->func_name[f] = names_unique(p, strtab_str(&m->strings, m->funcs.at[f].name), NAME_GLOBAL);
+    for (uint32_t t = TYPE_FIXED_COUNT; t < m->types.n; t++)
+        if (m->types.at[t].kind == TYPE_KIND_STRUCT)
+            p->type_names[t] = names_unique(p, strtab_str(&m->strings, m->types.at[t].name), NAME_GLOBAL);
+    for (uint32_t t = TYPE_FIXED_COUNT; t < m->types.n; t++) {
+        const struct type *const x = &m->types.at[t];
+        for (uint32_t k = 0; k < x->n_fields; k++)
+            p->field_names[x->first_field + k] =
+                names_unique(p, strtab_str(&m->strings, m->fields.at[x->first_field + k].name), NAME_LOCAL);
+        names_release(p, 0); /* fields of different structs may agree */
+    }
+}
+
+/* ---- a function ------------------------------------------------------------------------------------------------ */
+
+static void reserve_called(struct clike *p, const char *function)
+{
+    const uint32_t id = intern(p, function);
+    if (is_free(p, id, NAME_LOCAL))
+        hold(p, id, NAME_LOCAL);
+}
+
+/* What the function calls without a prefix, no variable of it may be called. */
+static void reserve_all_called(struct clike *p)
+{
+    for (uint32_t k = 0; k < p->order.n; k++) {
+        const enum op op = (enum op)ir_at(p->m, p->order.at[k])->op;
+        const char *const s = op_info[op].msl;
+        if (*s >= 'a' && *s <= 'z')
+            reserve_called(p, s);
+        if (op == OP_SELECT)
+            reserve_called(p, "select");
+        if (op == OP_CLAMP) {
+            reserve_called(p, "min");
+            reserve_called(p, "max");
+        }
+    }
+}
+
+static uint32_t name_value(struct clike *p, uint32_t id)
+{
+    const struct node *const x = ir_at(p->m, id);
+    if (x->name)
+        return names_unique(p, strtab_str(&p->m->strings, x->name), NAME_LOCAL);
+    return generated(p);
+}
+
+void clike_name_function(struct clike *p)
+{
+    const struct ir_module *const m = p->m;
+    const struct func *const f = &m->funcs.at[p->func];
+    p->counter = 0;
+    reserve_all_called(p);
+    for (uint32_t k = 0; k < f->n_params; k++) {
+        const struct param *const q = &m->params.at[f->first_param + k];
+        p->v[q->node].name = names_unique(p, strtab_str(&m->strings, q->name), NAME_LOCAL);
+    }
+    unsigned depth = 0;
+    for (uint32_t k = 0; k < p->order.n; k++) {
+        const uint32_t id = p->order.at[k];
+        const struct node *const x = ir_at(m, id);
+        struct cvalue *const v = &p->v[id];
+        if (v->mode != MODE_NAMED || v->alias)
+            continue;
+        const uint32_t loop = x->op == OP_ARG ? ir_region_at(m, x->region)->owner : 0;
+        if (loop && p->v[loop].form == FORM_FOR && p->v[loop].induct == x->imm && !x->name) {
+            static const char *const counters[] = {"i", "j", "k"};
+            depth = 0;
+            for (uint32_t r = x->region; r; r = ir_parent_region(m, r)) {
+                const uint32_t owner = ir_region_at(m, r)->owner;
+                depth += owner && ir_at(m, owner)->op == OP_LOOP;
+            }
+            v->name = names_unique(p, counters[depth > 3 ? 2 : depth - 1], NAME_LOCAL);
+        } else {
+            v->name = name_value(p, id);
+        }
+    }
+}
+
+const char *clike_name(const struct clike *p, uint32_t id)
+{
+    return names_text(p, p->v[clike_variable(p, id)].name);
+}

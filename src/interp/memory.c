@@ -1,0 +1,337 @@
+/* memory.c - addresses, loads, stores, atomics.
+ *
+ * Every access is checked against its region; the offset is computed and checked once, in registers, so that a thread
+ * that writes the index meanwhile changes nothing. Out of bounds a load gives zero and a store is dropped, for that lane.
+ * Stores go lane by lane in lane order. Values are copied byte by byte in meaning: any alignment, any overlap.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3")
+#endif
+
+#include "interp/program.h"
+
+/* ---- addresses -------------------------------------------------------------------------------------------------- */
+
+static void offsets(const struct simd *s, const struct inst *i, const struct access *q, uint64_t *restrict to)
+{
+    const uint64_t scale = q->scale, disp = q->disp;
+    switch ((enum index_kind)q->index_kind) {
+    case INDEX_NONE:
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] = disp;
+        break;
+    case INDEX_U32: {
+        const uint32_t *const a = REG(s, const uint32_t, i->a);
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] = disp + a[l] * scale;
+        break;
+    }
+    case INDEX_I32: {
+        const int32_t *const a = REG(s, const int32_t, i->a);
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] = disp + (uint64_t)(int64_t)a[l] * scale;
+        break;
+    }
+    case INDEX_64: {
+        const uint64_t *const a = REG(s, const uint64_t, i->a);
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] = disp + a[l] * scale;
+        break;
+    }
+    }
+    if (q->has_base) {
+        const uint64_t *const b = REG(s, const uint64_t, i->b);
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] += b[l];
+    }
+}
+
+static char *region_base(const struct simd *s, uint32_t region, unsigned lane)
+{
+    const struct region_info *const r = &s->run->p->region[region];
+    if (r->kind == REGION_THREAD)
+        return s->regs + r->offset + r->stride * lane;
+    return s->run->region[region].base;
+}
+
+/* Addresses of the active lanes; the lanes whose access is in bounds. The others have their fault recorded. */
+static uint32_t resolve(struct simd *s, const struct inst *i, const struct access *q, char **restrict at)
+{
+    uint64_t offset[LANES];
+    uint32_t ok = 0;
+    offsets(s, i, q, offset);
+    EACH_LANE(s->mask, l) {
+        const uint32_t region = q->region != REGION_DYNAMIC ? q->region : REG(s, const uint32_t, i->c)[l];
+        const uint64_t size = s->run->region[region].size;
+        if (size >= q->extent && offset[l] <= size - q->extent) {
+            at[l] = region_base(s, region, l) + offset[l];
+            ok |= (uint32_t)1 << l;
+        } else {
+            fault_access(s, l, q, region, offset[l], size);
+        }
+    }
+    return ok;
+}
+
+/* An address that leaves the load and store that it belongs to: d = offsets. */
+const struct inst *memory_address(struct simd *s, const struct inst *i)
+{
+    offsets(s, i, &s->run->p->access[i->x], REG(s, uint64_t, i->d));
+    return i + 1;
+}
+
+/* Thread memory begins its life: x: the region. */
+const struct inst *memory_zero(struct simd *s, const struct inst *i)
+{
+    const uint64_t size = s->run->p->region[i->x].size;
+    EACH_LANE(s->mask, l)
+        memset(region_base(s, i->x, l), 0, size);
+    return i + 1;
+}
+
+const struct inst *memory_fence(struct simd *s, const struct inst *i)
+{
+    (void)s;
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return i + 1;
+}
+
+/* ---- handles: pointers in memory -------------------------------------------------------------------------------- */
+
+static uint64_t handle_get(uint64_t handle, unsigned kind, const struct interp_program *p)
+{
+    if (kind == LEAF_OFFSET)
+        return (uint64_t)((int64_t)(handle << (64 - HANDLE_BITS)) >> (64 - HANDLE_BITS));
+    const uint64_t region = handle >> HANDLE_BITS;
+    return region < p->n_region ? region : 0; /* not one of ours: the null region */
+}
+
+/* ---- any value -------------------------------------------------------------------------------------------------- */
+
+static unsigned leaf_bytes(const struct leaf *f)
+{
+    return f->kind == LEAF_OFFSET ? 8 : f->kind == LEAF_REGION ? 4 : scalar_info[f->kind].bytes;
+}
+
+const struct inst *memory_load(struct simd *s, const struct inst *i)
+{
+    const struct interp_program *const p = s->run->p;
+    const struct access *const q = &p->access[i->x];
+    char *at[LANES];
+    const uint32_t ok = resolve(s, i, q, at);
+    for (const struct leaf *f = p->leaf + q->first_leaf, *end = f + q->n_leaves; f < end; f++) {
+        const unsigned bytes = leaf_bytes(f);
+        if (ok != ALL_LANES)
+            memset(s->regs + f->reg, 0, (size_t)bytes * LANES);
+        EACH_LANE(ok, l) {
+            uint64_t x = 0;
+            memcpy(&x, at[l] + f->offset, f->kind >= LEAF_OFFSET ? 8 : bytes);
+            if (f->kind == S_BOOL)
+                x = x != 0;
+            else if (f->kind >= LEAF_OFFSET)
+                x = handle_get(x, f->kind, p);
+            lane_set(s, f->reg, bytes, l, x);
+        }
+    }
+    return i + 1;
+}
+
+static void store_leaf(struct simd *s, const struct access *q, const struct leaf *f, unsigned l, char *at)
+{
+    unsigned bytes = leaf_bytes(f);
+    uint64_t x = lane_get(s, f->reg, bytes, l);
+    if (f->kind == LEAF_OFFSET) {
+        x = (x & (((uint64_t)1 << HANDLE_BITS) - 1)) | lane_get(s, f[1].reg, 4, l) << HANDLE_BITS;
+        bytes = 8;
+    }
+    if (q->tracked && memcmp(at, &x, bytes) != 0)
+        *(q->thread ? &s->thread_changes : &s->changes) += 1;
+    memcpy(at, &x, bytes);
+}
+
+const struct inst *memory_store(struct simd *s, const struct inst *i)
+{
+    const struct interp_program *const p = s->run->p;
+    const struct access *const q = &p->access[i->x];
+    const struct leaf *const first = p->leaf + q->first_leaf, *const end = first + q->n_leaves;
+    char *at[LANES];
+    EACH_LANE(resolve(s, i, q, at), l) {
+        for (const struct leaf *f = first; f < end; f++)
+            if (f->kind != LEAF_REGION)
+                store_leaf(s, q, f, l, at[l] + f->offset);
+    }
+    return i + 1;
+}
+
+/* ---- one scalar in a known region: the common case --------------------------------------------------------------- */
+
+/* Where all lanes are active, the index is a 32-bit one and all are in bounds: base plus index * scale, unchecked. */
+struct fast {
+    char *base;
+    const uint32_t *index;
+    uint64_t scale;
+    bool consecutive, uniform;
+};
+
+static inline bool find_fast(const struct simd *s, const struct inst *i, const struct access *q, unsigned bytes,
+                             struct fast *f)
+{
+    if (s->mask != ALL_LANES || (q->index_kind != INDEX_U32 && q->index_kind != INDEX_I32))
+        return false;
+    const struct region_memory m = s->run->region[q->region];
+    const uint32_t *const x = REG(s, const uint32_t, i->a);
+    uint32_t most = 0, unlike = 0, differ = 0;
+    for (unsigned l = 0; l < LANES; l++) {
+        most = x[l] > most ? x[l] : most;
+        unlike |= x[l] ^ (x[0] + l);
+        differ |= x[l] ^ x[0];
+    }
+    /* A negative index is past any region here, and index * scale does not wrap: both are below 2^32. */
+    if (m.size < bytes || q->scale > UINT32_MAX || (q->index_kind == INDEX_I32 && most > INT32_MAX) ||
+        q->disp > m.size - bytes || most * q->scale > m.size - bytes - q->disp)
+        return false;
+    f->base = m.base + q->disp;
+    f->index = x;
+    f->scale = q->scale;
+    f->consecutive = !unlike && q->scale == bytes && most >= x[0]; /* most < x[0]: they wrap past 2^32 */
+    f->uniform = !differ;
+    return true;
+}
+
+#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
+#define BY_SIZE(name, bytes)                                                                                           \
+    ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
+
+#define ONE(N)                                                                                                         \
+    static const struct inst *load_##N(struct simd *s, const struct inst *i)                                           \
+    {                                                                                                                  \
+        const struct access *const q = &s->run->p->access[i->x];                                                       \
+        uint##N##_t *restrict const d = REG(s, uint##N##_t, i->d);                                                     \
+        struct fast f;                                                                                                 \
+        if (!find_fast(s, i, q, N / 8, &f))                                                                            \
+            return memory_load(s, i);                                                                                  \
+        if (f.consecutive) {                                                                                           \
+            memcpy(d, f.base + f.index[0] * f.scale, LANES * (N / 8));                                                 \
+        } else if (f.uniform) {                                                                                        \
+            uint##N##_t x;                                                                                             \
+            memcpy(&x, f.base + f.index[0] * f.scale, N / 8);                                                          \
+            for (unsigned l = 0; l < LANES; l++)                                                                       \
+                d[l] = x;                                                                                              \
+        } else {                                                                                                       \
+            for (unsigned l = 0; l < LANES; l++)                                                                       \
+                memcpy(d + l, f.base + f.index[l] * f.scale, N / 8);                                                   \
+        }                                                                                                              \
+        return i + 1;                                                                                                  \
+    }                                                                                                                  \
+    static const struct inst *store_##N(struct simd *s, const struct inst *i)                                          \
+    {                                                                                                                  \
+        const struct access *const q = &s->run->p->access[i->x];                                                       \
+        const uint##N##_t *const d = REG(s, const uint##N##_t, i->d);                                                  \
+        struct fast f;                                                                                                 \
+        if (!find_fast(s, i, q, N / 8, &f))                                                                            \
+            return memory_store(s, i);                                                                                 \
+        if (f.consecutive) {                                                                                           \
+            memcpy(f.base + f.index[0] * f.scale, d, LANES * (N / 8));                                                 \
+        } else {                                                                                                       \
+            for (unsigned l = 0; l < LANES; l++)                                                                       \
+                memcpy(f.base + f.index[l] * f.scale, d + l, N / 8);                                                   \
+        }                                                                                                              \
+        return i + 1;                                                                                                  \
+    }
+EACH_SIZE(ONE)
+
+inst_fn *memory_load_one(unsigned bytes)
+{
+    return BY_SIZE(load, bytes);
+}
+
+inst_fn *memory_store_one(unsigned bytes)
+{
+    return BY_SIZE(store, bytes);
+}
+
+/* ---- atomics ---------------------------------------------------------------------------------------------------- */
+
+/* Memory of the device may be shared with other launches and with the host; aligned scalars are then read and written
+ * by one instruction. All orders are run as this machine's strongest: fences around, which cost little beside the rest. */
+static uint64_t cell_get(const char *at, unsigned bytes)
+{
+    uint64_t x = 0;
+    if (((uintptr_t)at & (bytes - 1)) != 0) {
+        memcpy(&x, at, bytes);
+        return x;
+    }
+    switch (bytes) {
+    case 1: return __atomic_load_n((const uint8_t *)at, __ATOMIC_RELAXED);
+    case 2: return __atomic_load_n((const uint16_t *)(const void *)at, __ATOMIC_RELAXED);
+    case 4: return __atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_RELAXED);
+    default: return __atomic_load_n((const uint64_t *)(const void *)at, __ATOMIC_RELAXED);
+    }
+}
+
+/* Writes `desired` if the cell still holds `expected`. */
+static bool cell_replace(char *at, unsigned bytes, uint64_t expected, uint64_t desired)
+{
+    if (((uintptr_t)at & (bytes - 1)) != 0) {
+        memcpy(at, &desired, bytes);
+        return true;
+    }
+#define REPLACE(T)                                                                                                     \
+    {                                                                                                                  \
+        T old = (T)expected;                                                                                           \
+        return __atomic_compare_exchange_n((T *)(void *)at, &old, (T)desired, false, __ATOMIC_RELAXED,                 \
+                                           __ATOMIC_RELAXED);                                                          \
+    }
+    switch (bytes) {
+    case 1: REPLACE(uint8_t)
+    case 2: REPLACE(uint16_t)
+    case 4: REPLACE(uint32_t)
+    default: REPLACE(uint64_t)
+    }
+}
+
+/* The common ones without the tables. */
+static uint64_t combine(enum op op, enum scalar s, uint64_t a, uint64_t b)
+{
+    if (s == S_U32 || s == S_I32) {
+        if (op == OP_ADD)
+            return (uint32_t)(a + b);
+        if (op == OP_SUB)
+            return (uint32_t)(a - b);
+    }
+    return ir_scalar_eval(op, s, s, 0, a, b, 0);
+}
+
+/* imm: the IR operation. The access' leaves: the value in memory (register of the old one, unless absent), then the
+ * operands. Lanes take their turns in lane order. */
+const struct inst *memory_atomic(struct simd *s, const struct inst *i)
+{
+    const struct access *const q = &s->run->p->access[i->x];
+    const struct leaf *const f = s->run->p->leaf + q->first_leaf;
+    const enum op op = (enum op)i->imm;
+    const enum scalar scalar = (enum scalar)f[0].kind;
+    const unsigned bytes = scalar_info[scalar].bytes;
+    const bool returns = op != OP_ATOMIC_STORE;
+    char *at[LANES];
+    const uint32_t ok = resolve(s, i, q, at);
+    if (returns && ok != ALL_LANES)
+        memset(s->regs + f[0].reg, 0, (size_t)bytes * LANES);
+    EACH_LANE(ok, l) {
+        const uint64_t x = q->n_leaves > 1 ? lane_get(s, f[1].reg, bytes, l) : 0;
+        uint64_t old, desired;
+        do {
+            old = cell_get(at[l], bytes);
+            if (op == OP_ATOMIC_CAS)
+                desired = old == x ? lane_get(s, f[2].reg, bytes, l) : old;
+            else if (op == OP_ATOMIC_LOAD)
+                desired = old;
+            else
+                desired = q->op == OP_NONE ? x : combine((enum op)q->op, scalar, old, x);
+        } while (desired != old && !cell_replace(at[l], bytes, old, desired));
+        if (desired != old)
+            *(q->thread ? &s->thread_changes : &s->changes) += 1;
+        if (returns)
+            lane_set(s, f[0].reg, bytes, l, scalar == S_BOOL ? old != 0 : old);
+    }
+    return i + 1;
+}
