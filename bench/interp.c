@@ -1,13 +1,16 @@
 /* interp.c - the interpreter's speed: matrix_add of 1024x1024 (goal 60 ms), a tiled 256x256x256 matmul (goal 1 s), the
- * launch of one threadgroup. Medians of 15 runs.
+ * launch of one threadgroup.
  *
- *     build/bench-interp
+ *     build/bench/bench-interp [ROUNDS]
  */
+#include "bench.h"
+
+#include <stdlib.h>
+
 #include "interp/interp.h"
 #include "pass/pass.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+static unsigned rounds = 15;
 
 static const char matrix_add[] =
     "kernel k(out: device f32, A: device f32, B: device f32, index: u32 [thread_position_in_grid]) {\n"
@@ -77,27 +80,18 @@ static const char matmul[] =
     "  store %pc.40, %sum.11\n"
     "}\n";
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static sk_status run(struct mem *mem, const char *text, const struct interp_launch *l, const char *what, sk_error *err)
 {
     struct ir_module *m;
     struct interp_program *p;
-    double ms[15];
     TRY(ir_parse(mem, text, strlen(text), what, &m, err));
     TRY(pass_run(m, NULL, err));
     TRY(interp_compile(mem, m, 1, &p, err));
-    for (int k = 0; k < 15; k++) {
+    for (unsigned k = 0; k < rounds; k++) {
         const uint64_t begin = os_nanoseconds();
         TRY(interp_run(p, l, mem, err));
-        ms[k] = (double)(os_nanoseconds() - begin) / 1e6;
+        bench_sample(what, bench_since(begin));
     }
-    qsort(ms, 15, sizeof *ms, by_value);
-    printf("%-28s %10.4f ms  (%.4f to %.4f)\n", what, ms[7], ms[0], ms[14]);
     interp_free(p);
     ir_module_free(m);
     return SK_OK;
@@ -120,11 +114,11 @@ static sk_status all(struct mem *mem, sk_error *err)
         return SK_ERR_MEMORY;
     const struct interp_arg args[] = {{c, n * 4}, {a, n * 4}, {b, n * 4}, {&size, 4}};
     TRY(run(mem, matrix_add, &(struct interp_launch){{1024 * 1024, 1, 1}, {128, 1, 1}, args, NULL, 0},
-            "matrix_add 1024x1024", err));
+            "interp matrix_add", err));
     for (size_t k = 0; k < n; k++)
         if (c[k] != a[k] + b[k])
             return SK_ERR_FAULT;
-    TRY(run(mem, matmul, &(struct interp_launch){{256, 256, 1}, {16, 16, 1}, args, NULL, 0}, "matmul 256, tiles of 16",
+    TRY(run(mem, matmul, &(struct interp_launch){{256, 256, 1}, {16, 16, 1}, args, NULL, 0}, "interp matmul",
             err));
     for (size_t y = 0; y < 256; y++) {
         for (size_t x = 0; x < 256; x++) {
@@ -135,8 +129,8 @@ static sk_status all(struct mem *mem, sk_error *err)
                 return SK_ERR_FAULT;
         }
     }
-    TRY(run(mem, matrix_add, &(struct interp_launch){{32, 1, 1}, {32, 1, 1}, args, NULL, 0}, "launch of 32 threads", err));
-    TRY(run(mem, matmul, &(struct interp_launch){{16, 16, 1}, {16, 16, 1}, args, NULL, 0}, "one threadgroup of matmul",
+    TRY(run(mem, matrix_add, &(struct interp_launch){{32, 1, 1}, {32, 1, 1}, args, NULL, 0}, "interp launch", err));
+    TRY(run(mem, matmul, &(struct interp_launch){{16, 16, 1}, {16, 16, 1}, args, NULL, 0}, "interp group",
             err));
     free(a);
     free(b);
@@ -144,11 +138,13 @@ static sk_status all(struct mem *mem, sk_error *err)
     return SK_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct mem mem;
     sk_error err = {0};
     sk_status status;
+    if (argc > 1)
+        rounds = (unsigned)strtoul(argv[1], NULL, 10);
     mem_init(&mem, NULL);
     MEM_GUARD(&mem, &err, status, all(&mem, &err));
     if (status != SK_OK)

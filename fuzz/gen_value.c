@@ -692,6 +692,14 @@ static void collective(struct gen *g)
     const uint32_t id = gen_node(g, op, t, (unsigned)x->n, in, 0, 0);
     if (chance(g, 50))
         gen_sink(g, id);
+    if (chance(g, 25)) { /* the same among fewer lanes */
+        const uint32_t c = gen_condition(g, false), outer = g->b.region, seen = g->values.n;
+        const uint32_t node = ir_construct(&g->b, OP_IF, 1, &c, 2);
+        g->b.region = ir_region(g->m, node, 0);
+        gen_sink(g, gen_node(g, op, t, (unsigned)x->n, in, 0, 0));
+        g->b.region = outer;
+        g->values.n = seen;
+    }
 }
 
 void gen_barrier(struct gen *g, unsigned memory)

@@ -200,8 +200,9 @@ static PyType_Slot scalar_param_slots[] = {
     {Py_mp_subscript, scalar_subscript},
     {Py_tp_members, scalar_members},
     {Py_tp_getset, scalar_getset},
-    {Py_tp_doc, "The annotation of a scalar or vector parameter: bare it is given at launch, subscripted with a marker, as "
-                "Uint[ThreadPositionInGrid], the launch fills it."},
+    {Py_tp_doc,
+     "The annotation of a scalar or vector parameter: bare it is given at launch, subscripted with a marker, as "
+     "Uint[ThreadPositionInGrid], the launch fills it."},
     {0, NULL}};
 PyType_Spec scalar_param_spec = {"spork.ScalarParamSpec", sizeof(struct scalar_param), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, scalar_param_slots};

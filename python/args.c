@@ -28,7 +28,7 @@ static struct elements elements_of_format(const char *format, size_t bytes)
     struct elements e = {S_VOID, false, false};
     if (format && (format[0] == '\0' || format[1] != '\0'))
         return e;
-    const unsigned class_ = kind == '?'                   ? CLASS_B
+    const unsigned class_ = kind == '?'              ? CLASS_B
                             : strchr("bhilqn", kind) ? CLASS_S
                             : strchr("BHILQN", kind) ? CLASS_U
                             : strchr("efd", kind)    ? CLASS_F
@@ -91,7 +91,8 @@ static int check_found(struct state *st, const struct param_spec *p, const sk_ar
         return RAISE_INT(st, ARRAY_READ_ONLY, p->text);
     const unsigned stored = width == 3 ? 4 : width;
     if (width > 1 && f->bytes && (f->ndim > 1 ? f->last != (int64_t)stored : f->bytes % want->nbytes != 0))
-        return RAISE_INT(st, ARRAY_VECTOR, p->text, want->name, stored, width == 3 ? ", its components padded to 4" : "");
+        return RAISE_INT(st, ARRAY_VECTOR, p->text, want->name, stored,
+                         width == 3 ? ", its components padded to 4" : "");
     return 0;
 }
 
@@ -300,8 +301,7 @@ static int pack_scalar(struct state *st, const struct param_spec *p, PyObject *o
     bool good = true;
     if (status < 0)
         return -1;
-    if (status > 0 || (info->class_ == CLASS_B && v.kind != TV_BOOL) ||
-        (v.kind == TV_FLOAT && info->class_ != CLASS_F))
+    if (status > 0 || (info->class_ == CLASS_B && v.kind != TV_BOOL) || (v.kind == TV_FLOAT && info->class_ != CLASS_F))
         return RAISE_INT(st, VALUE_TYPE, p->text, dtype_of(st->dtypes[0][s])->name, type_name(o));
     if (v.kind == TV_BOOL)
         v.kind = TV_INT;

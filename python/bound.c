@@ -69,8 +69,7 @@ int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject 
 /* ---- the type --------------------------------------------------------------------------------------------------------- */
 
 struct bound {
-    PyObject_HEAD
-    vectorcallfunc call;
+    PyObject_HEAD vectorcallfunc call;
     PyObject *kernel;
     struct geometry g;
 };
@@ -193,7 +192,8 @@ static PyObject *bound_repr(PyObject *self)
 {
     PyObject *grid = get_grid(self, NULL), *group = get_threadgroup(self, NULL), *text = NULL;
     if (grid && group)
-        text = PyUnicode_FromFormat("<spork.BoundKernel %U[%R, %R]>", kernel_of(bound_of(self)->kernel)->name, grid, group);
+        text = PyUnicode_FromFormat("<spork.BoundKernel %U[%R, %R]>", kernel_of(bound_of(self)->kernel)->name, grid,
+                                    group);
     Py_XDECREF(grid);
     Py_XDECREF(group);
     return text;
@@ -240,15 +240,16 @@ static PyGetSetDef bound_getset[] = {
     {"source_map", get_of_kernel, NULL, "As the kernel's.", "source_map"},
     {0}};
 static PyMethodDef bound_methods[] = {{"__reduce__", bound_reduce, METH_NOARGS, NULL}, {0}};
-static PyType_Slot bound_slots[] = {{Py_tp_new, bound_tp_new},
-                                    {Py_tp_dealloc, bound_dealloc},
-                                    {Py_tp_traverse, bound_traverse},
-                                    {Py_tp_call, PyVectorcall_Call},
-                                    {Py_tp_repr, bound_repr},
-                                    {Py_tp_members, bound_members},
-                                    {Py_tp_getset, bound_getset},
-                                    {Py_tp_methods, bound_methods},
-                                    {Py_tp_doc, "A kernel with its launch geometry: called with the kernel's arguments."},
-                                    {0, NULL}};
+static PyType_Slot bound_slots[] = {
+    {Py_tp_new, bound_tp_new},
+    {Py_tp_dealloc, bound_dealloc},
+    {Py_tp_traverse, bound_traverse},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_repr, bound_repr},
+    {Py_tp_members, bound_members},
+    {Py_tp_getset, bound_getset},
+    {Py_tp_methods, bound_methods},
+    {Py_tp_doc, "A kernel with its launch geometry: called with the kernel's arguments."},
+    {0, NULL}};
 PyType_Spec bound_spec = {"spork.BoundKernel", sizeof(struct bound), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, bound_slots};

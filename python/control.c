@@ -13,15 +13,14 @@
         PyObject *type_, *value_, *trace_;                                                                             \
         PyErr_Fetch(&type_, &value_, &trace_);                                                                         \
         if (pend_ && pend_->id == (session_id))                                                                        \
-            (void)ERR_AT(&pend_->pending, caller_place(st), row __VA_OPT__(, ) __VA_ARGS__);                            \
+            (void)ERR_AT(&pend_->pending, caller_place(st), row __VA_OPT__(, ) __VA_ARGS__);                           \
         PyErr_Restore(type_, value_, trace_);                                                                          \
     } while (0)
 
 /* ---- range -------------------------------------------------------------------------------------------------------------- */
 
 struct range {
-    PyObject_HEAD
-    uint64_t session;
+    PyObject_HEAD uint64_t session;
     struct tv bound[3];
     uint32_t scope; /* of an iterator */
     enum { RANGE_NEW, RANGE_OPEN, RANGE_DONE } state;
@@ -124,8 +123,8 @@ static PyType_Slot range_slots[] = {{Py_tp_dealloc, range_dealloc},
                                     {Py_tp_iternext, range_next_outside},
                                     {Py_tp_doc, "A loop of the kernel: for i in sk.range(start, stop, step)."},
                                     {0, NULL}};
-PyType_Spec range_spec = {"spork.Range", sizeof(struct range), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                          range_slots};
+PyType_Spec range_spec = {"spork.Range", sizeof(struct range), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, range_slots};
 static PyType_Slot range_iterator_slots[] = {{Py_tp_dealloc, range_iterator_dealloc},
                                              {Py_tp_iter, PyObject_SelfIter},
                                              {Py_tp_iternext, range_iterator_next},
@@ -139,11 +138,10 @@ enum block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_ELIF, BLOCK_WHILE };
 static const char *const block_name[] = {"sk.if_", "else_", "elif_", "sk.while_"};
 
 struct block {
-    PyObject_HEAD
-    uint64_t session;
+    PyObject_HEAD uint64_t session;
     enum block_kind kind;
     enum { BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state;
-    uint32_t scope, last; /* last: of an if, the newest scope of its chain */
+    uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
     PyObject *cond, *owner; /* owner: the if of an else or elif; null else */
 };
 
@@ -253,7 +251,7 @@ static int enter_branch(struct state *st, struct session *s, struct block *b)
     struct tv c;
     uint32_t *const scope = &b->scope;
     sk_status status = SK_OK;
-    if (b->cond && operand(st, s, b->cond, &c) < 0)
+    if (b->kind != BLOCK_WHILE && b->cond && operand(st, s, b->cond, &c) < 0)
         return -1;
     const uint32_t last = b->owner ? block_of(b->owner)->last : 0;
     switch (b->kind) {
@@ -328,8 +326,8 @@ static PyType_Slot block_slots[] = {{Py_tp_dealloc, block_dealloc},
                                     {Py_tp_methods, block_methods},
                                     {Py_tp_doc, "A block of the kernel, for a with statement."},
                                     {0, NULL}};
-PyType_Spec block_spec = {"spork.Block", sizeof(struct block), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                          block_slots};
+PyType_Spec block_spec = {"spork.Block", sizeof(struct block), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots};
 
 /* ---- statements --------------------------------------------------------------------------------------------------------------- */
 
@@ -368,7 +366,8 @@ static PyObject *return_(PyObject *module, PyObject *const *args, Py_ssize_t n)
 static int where_side(struct state *st, struct session *s, PyObject *o, struct tv *out)
 {
     PyObject *x = PyCallable_Check(o) ? PyObject_CallNoArgs(o) : Py_NewRef(o);
-    const int status = x && place_session(st, s) == 0 && session_raise_pending(st, s) == 0 ? operand(st, s, x, out) : -1;
+    const int status =
+        x && place_session(st, s) == 0 && session_raise_pending(st, s) == 0 ? operand(st, s, x, out) : -1;
     Py_XDECREF(x);
     return status;
 }

@@ -26,8 +26,7 @@ int default_device_get(struct state *st)
 /* ---- Device ------------------------------------------------------------------------------------------------------------ */
 
 struct device {
-    PyObject_HEAD
-    sk_device *device; /* of the context */
+    PyObject_HEAD sk_device *device; /* of the context */
 };
 
 static sk_device *device_of(PyObject *o)
@@ -125,8 +124,7 @@ static PyObject *default_device(PyObject *module, PyObject *unused)
 enum { BUFFER_DIMS = 8 };
 
 struct buffer {
-    PyObject_HEAD
-    sk_buffer *buffer;
+    PyObject_HEAD sk_buffer *buffer;
     PyObject *dtype;
     int ndim; /* of the buffer protocol: a vector's components are one more dimension */
     int own_dims;
@@ -288,7 +286,8 @@ static PyType_Slot buffer_slots[] = {
     {Py_tp_members, buffer_members},
     {Py_tp_getset, buffer_getset},
     {Py_bf_getbuffer, buffer_get},
-    {Py_tp_doc, "Buffer(shape, dtype): zero-filled memory of the default device; np.asarray(b) sees it without a copy."},
+    {Py_tp_doc,
+     "Buffer(shape, dtype): zero-filled memory of the default device; np.asarray(b) sees it without a copy."},
     {0, NULL}};
 PyType_Spec buffer_spec = {"spork.Buffer", sizeof(struct buffer), 0, Py_TPFLAGS_DEFAULT, buffer_slots};
 

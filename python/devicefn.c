@@ -3,8 +3,7 @@
 #include "state.h"
 
 struct device_fn {
-    PyObject_HEAD
-    PyObject *fn, *dict, *weak;
+    PyObject_HEAD PyObject *fn, *dict, *weak;
     struct signature sig;
 };
 
@@ -338,11 +337,10 @@ static PyGetSetDef device_fn_getset[] = {{"__name__", get_from_fn, NULL, NULL, "
                                          {"__doc__", get_from_fn, NULL, NULL, "__doc__"},
                                          {0}};
 static PyMethodDef device_fn_methods[] = {{"__reduce__", device_fn_reduce, METH_NOARGS, NULL}, {0}};
-static PyType_Slot device_fn_slots[] = {{Py_tp_dealloc, device_fn_dealloc}, {Py_tp_traverse, device_fn_traverse},
-                                        {Py_tp_clear, device_fn_clear},     {Py_tp_call, device_fn_call},
-                                        {Py_tp_repr, device_fn_repr},       {Py_tp_members, device_fn_members},
-                                        {Py_tp_getset, device_fn_getset},   {Py_tp_methods, device_fn_methods},
-                                        {0, NULL}};
+static PyType_Slot device_fn_slots[] = {
+    {Py_tp_dealloc, device_fn_dealloc}, {Py_tp_traverse, device_fn_traverse}, {Py_tp_clear, device_fn_clear},
+    {Py_tp_call, device_fn_call},       {Py_tp_repr, device_fn_repr},         {Py_tp_members, device_fn_members},
+    {Py_tp_getset, device_fn_getset},   {Py_tp_methods, device_fn_methods},   {0, NULL}};
 PyType_Spec device_fn_spec = {"spork.DeviceFn", sizeof(struct device_fn), 0,
                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                               device_fn_slots};

@@ -88,12 +88,12 @@ static enum scalar numpy_scalar(struct state *st, PyObject *d)
     PyObject *name = PyObject_GetAttr(d, st->str.name);
     const char *k = kind && PyUnicode_Check(kind) ? PyUnicode_AsUTF8(kind) : NULL;
     const long bytes = size ? PyLong_AsLong(size) : 0;
-    const unsigned class_ = !k             ? 0
-                            : *k == 'b'    ? CLASS_B
-                            : *k == 'i'    ? CLASS_S
-                            : *k == 'u'    ? CLASS_U
-                            : *k == 'f'    ? CLASS_F
-                                           : 0u;
+    const unsigned class_ = !k          ? 0
+                            : *k == 'b' ? CLASS_B
+                            : *k == 'i' ? CLASS_S
+                            : *k == 'u' ? CLASS_U
+                            : *k == 'f' ? CLASS_F
+                                        : 0u;
     enum scalar found = S_VOID;
     for (int s = S_VOID + 1; s < S_COUNT; s++)
         if (s != S_BF16 && scalar_info[s].class_ == class_ && scalar_info[s].bytes == bytes)

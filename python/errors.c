@@ -3,16 +3,16 @@
 
 /* EXCEPTION(STATUS, Name, builtin base or null, doc): one class for each status, all derived from SporkError. */
 #define EXCEPTION_TABLE(EXCEPTION)                                                                                     \
-    EXCEPTION(MEMORY, SporkMemoryError, PyExc_MemoryError, "The library ran out of memory.")                          \
-    EXCEPTION(TYPE, SporkTypeError, PyExc_TypeError, "An operand, argument or annotation has the wrong type.")        \
-    EXCEPTION(VALUE, SporkValueError, PyExc_ValueError, "A value is out of its range, a size or shape malformed.")    \
-    EXCEPTION(TRACE, TraceError, NULL, "A misuse of tracing: a value outside its block or kernel, an open block.")    \
-    EXCEPTION(SYNTAX, IRSyntaxError, PyExc_ValueError, "Malformed IR text.")                                          \
-    EXCEPTION(INVALID, InvalidIRError, NULL, "IR that the verifier refuses.")                                         \
-    EXCEPTION(UNSUPPORTED, UnsupportedError, PyExc_NotImplementedError, "A device or printer refuses a feature.")     \
-    EXCEPTION(FAULT, KernelFault, NULL, "A kernel faulted: an access out of bounds, a deadlock, no progress.")        \
-    EXCEPTION(DEVICE, DeviceError, PyExc_RuntimeError, "There is no such device, or the device failed.")              \
-    EXCEPTION(INTERRUPTED, LaunchInterrupted, NULL, "A launch was stopped on request.")                               \
+    EXCEPTION(MEMORY, SporkMemoryError, PyExc_MemoryError, "The library ran out of memory.")                           \
+    EXCEPTION(TYPE, SporkTypeError, PyExc_TypeError, "An operand, argument or annotation has the wrong type.")         \
+    EXCEPTION(VALUE, SporkValueError, PyExc_ValueError, "A value is out of its range, a size or shape malformed.")     \
+    EXCEPTION(TRACE, TraceError, NULL, "A misuse of tracing: a value outside its block or kernel, an open block.")     \
+    EXCEPTION(SYNTAX, IRSyntaxError, PyExc_ValueError, "Malformed IR text.")                                           \
+    EXCEPTION(INVALID, InvalidIRError, NULL, "IR that the verifier refuses.")                                          \
+    EXCEPTION(UNSUPPORTED, UnsupportedError, PyExc_NotImplementedError, "A device or printer refuses a feature.")      \
+    EXCEPTION(FAULT, KernelFault, NULL, "A kernel faulted: an access out of bounds, a deadlock, no progress.")         \
+    EXCEPTION(DEVICE, DeviceError, PyExc_RuntimeError, "There is no such device, or the device failed.")               \
+    EXCEPTION(INTERRUPTED, LaunchInterrupted, NULL, "A launch was stopped on request.")                                \
     EXCEPTION(IO, SporkOSError, PyExc_OSError, "A file could not be read or written.")
 
 static int add_exception(PyObject *module, PyObject **slot, const char *name, PyObject *bases, const char *doc)

@@ -147,9 +147,9 @@ static PyObject *load(PyObject *module, PyObject *const *args, Py_ssize_t n, PyO
         return RAISE(st, LOAD_OTHER);
     if (!arg[2])
         where = tv_bool(true);
-    const sk_status status = TRACE(
-        s, arg[2] ? trace_load_where(s->t, p, (unsigned)n_index, index, where, other, &out, &s->err)
-                  : trace_load(s->t, p, (unsigned)n_index, index, &out, &s->err));
+    const sk_status status =
+        TRACE(s, arg[2] ? trace_load_where(s->t, p, (unsigned)n_index, index, where, other, &out, &s->err)
+                        : trace_load(s->t, p, (unsigned)n_index, index, &out, &s->err));
     return traced_result(st, s, status, &out);
 }
 

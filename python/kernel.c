@@ -12,8 +12,7 @@ static int kernel_lock(struct state *st, struct kernel *k)
     if (!PyThread_acquire_lock(k->lock, NOWAIT_LOCK)) {
         if (k->lock_thread == thread)
             return RAISE_INT(st, KERNEL_IN_ITSELF, PyUnicode_AsUTF8(k->name));
-        Py_BEGIN_ALLOW_THREADS
-        PyThread_acquire_lock(k->lock, WAIT_LOCK);
+        Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(k->lock, WAIT_LOCK);
         Py_END_ALLOW_THREADS
     }
     k->lock_thread = thread;
@@ -64,8 +63,7 @@ static PyObject *arguments(struct state *st, struct session *s, const struct sig
     for (unsigned i = 0; args && i < sig->n; i++) {
         const struct param_spec *p = &sig->param[i];
         const bool pointer = p->kind == PARAM_BUFFER || p->kind == PARAM_THREADGROUP;
-        PyObject *o =
-            traced_new(pointer ? st->type.pointer : st->type.value, s, v[i], pointer ? p->dtype : NULL);
+        PyObject *o = traced_new(pointer ? st->type.pointer : st->type.value, s, v[i], pointer ? p->dtype : NULL);
         if (!o) {
             Py_CLEAR(args);
             break;
@@ -181,11 +179,9 @@ static int kernel_compile_locked(struct state *st, struct kernel *k)
         PyErr_NoMemory();
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS
-    status = compile(st->default_device, k->module, &library, &function, &pipeline, &err);
-    Py_END_ALLOW_THREADS
-    for (unsigned i = 0; i < k->sig.n_args && status == SK_OK; i++)
-        status = sk_function_arg(function, i, &args[i], &err);
+    Py_BEGIN_ALLOW_THREADS status = compile(st->default_device, k->module, &library, &function, &pipeline, &err);
+    Py_END_ALLOW_THREADS for (unsigned i = 0; i < k->sig.n_args && status == SK_OK; i++) status =
+        sk_function_arg(function, i, &args[i], &err);
     if (status != SK_OK) {
         sk_pipeline_release(pipeline);
         sk_function_release(function);
@@ -364,7 +360,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     (void)args;
     (void)kwargs;
-    return RAISE(STATE_OF(self), NO_GEOMETRY, PyUnicode_AsUTF8(kernel_of(self)->name), PyUnicode_AsUTF8(kernel_of(self)->name));
+    return RAISE(STATE_OF(self), NO_GEOMETRY, PyUnicode_AsUTF8(kernel_of(self)->name),
+                 PyUnicode_AsUTF8(kernel_of(self)->name));
 }
 
 static PyObject *kernel_bind(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)

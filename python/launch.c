@@ -64,11 +64,11 @@ static bool launch_watched(sk_pipeline *pipeline, sk_launch *launch, sk_status *
     launch->stop = &stop;
     pthread_mutex_init(&j.mutex, NULL);
     pthread_cond_init(&j.ended, NULL);
-    Py_BEGIN_ALLOW_THREADS
-    if (pthread_create(&thread, NULL, run_job, &j) == 0) {
+    Py_BEGIN_ALLOW_THREADS if (pthread_create(&thread, NULL, run_job, &j) == 0)
+    {
         while (!wait_job(&j)) {
-            Py_BLOCK_THREADS
-            if (!raised && PyErr_CheckSignals() < 0) {
+            Py_BLOCK_THREADS if (!raised && PyErr_CheckSignals() < 0)
+            {
                 PyErr_Fetch(&type, &value, &traceback);
                 raised = true;
                 stop = 1;
@@ -76,11 +76,12 @@ static bool launch_watched(sk_pipeline *pipeline, sk_launch *launch, sk_status *
             Py_UNBLOCK_THREADS
         }
         pthread_join(thread, NULL);
-    } else {
+    }
+    else
+    {
         run_job(&j);
     }
-    Py_END_ALLOW_THREADS
-    pthread_cond_destroy(&j.ended);
+    Py_END_ALLOW_THREADS pthread_cond_destroy(&j.ended);
     pthread_mutex_destroy(&j.mutex);
     *status = j.status;
     if (raised)
@@ -119,7 +120,8 @@ static int take_all(struct state *st, const struct kernel *k, PyObject *const *a
     return 0;
 }
 
-PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args, Py_ssize_t n)
+PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args,
+                        Py_ssize_t n)
 {
     struct held_arg held[MAX_ARGS];
     sk_arg arg[MAX_ARGS];
@@ -141,8 +143,7 @@ PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometr
         if (may_take_long(k, g) && PyThread_get_thread_ident() == st->main_thread) {
             raised = launch_watched(k->pipeline, &launch, &status, &err);
         } else {
-            Py_BEGIN_ALLOW_THREADS
-            status = sk_pipeline_launch(k->pipeline, &launch, &err);
+            Py_BEGIN_ALLOW_THREADS status = sk_pipeline_launch(k->pipeline, &launch, &err);
             Py_END_ALLOW_THREADS
         }
         if (status == SK_OK && !raised)

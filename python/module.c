@@ -130,21 +130,16 @@ static void module_free(void *module)
     arena_free(&st->text);
 }
 
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, (void *)module_exec},
+static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)module_exec},
 #if PY_VERSION_HEX >= 0x030C0000
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED},
+                                          {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_SUPPORTED},
 #endif
-    {0, NULL}};
+                                          {0, NULL}};
 
-static struct PyModuleDef spork_module = {PyModuleDef_HEAD_INIT,
-                                          .m_name = "spork._core",
-                                          .m_doc = "The engine of spork.",
-                                          .m_size = sizeof(struct state),
-                                          .m_slots = module_slots,
-                                          .m_traverse = module_traverse,
-                                          .m_clear = module_clear,
-                                          .m_free = module_free};
+static struct PyModuleDef spork_module = {PyModuleDef_HEAD_INIT,           .m_name = "spork._core",
+                                          .m_doc = "The engine of spork.", .m_size = sizeof(struct state),
+                                          .m_slots = module_slots,         .m_traverse = module_traverse,
+                                          .m_clear = module_clear,         .m_free = module_free};
 
 PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void)

@@ -32,8 +32,8 @@ static bool is_internal(const struct state *st, PyObject *code)
     if (!st->package)
         return false;
     PyObject *file = PyObject_GetAttr(code, st->str.co_filename);
-    const int inside = file && PyUnicode_Check(file) ? (int)PyUnicode_Tailmatch(file, st->package, 0, PY_SSIZE_T_MAX, -1)
-                                                     : 0;
+    const int inside =
+        file && PyUnicode_Check(file) ? (int)PyUnicode_Tailmatch(file, st->package, 0, PY_SSIZE_T_MAX, -1) : 0;
     Py_XDECREF(file);
     if (PyErr_Occurred())
         PyErr_Clear();
@@ -102,7 +102,8 @@ uint32_t caller_column(struct state *st, const char *file, uint32_t line)
     if ((uint32_t)PyFrame_GetLineNumber(frame) == line && strcmp(file_of_code(st, (PyObject *)code), file) == 0) {
         PyObject *it = code_iterator((PyObject *)code, st->str.co_positions), *row = NULL;
         for (int k = compat_lasti(frame) / 2; it && k >= 0 && (row = PyIter_Next(it)); k--) {
-            PyObject *x = k == 0 && PyTuple_Check(row) && PyTuple_GET_SIZE(row) == 4 ? PyTuple_GET_ITEM(row, 2) : Py_None;
+            PyObject *x =
+                k == 0 && PyTuple_Check(row) && PyTuple_GET_SIZE(row) == 4 ? PyTuple_GET_ITEM(row, 2) : Py_None;
             if (x != Py_None)
                 column = (uint32_t)PyLong_AsLong(x) + 1;
             Py_DECREF(row);
@@ -261,9 +262,9 @@ done:
 /* Element k of a tuple of names; the code object keeps the text. */
 static const char *name_in(PyObject *names, Py_ssize_t k)
 {
-    const char *text =
-        names && PyTuple_Check(names) && k >= 0 && k < PyTuple_GET_SIZE(names) ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, k))
-                                                                               : NULL;
+    const char *text = names && PyTuple_Check(names) && k >= 0 && k < PyTuple_GET_SIZE(names)
+                           ? PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, k))
+                           : NULL;
     if (!text)
         PyErr_Clear();
     return text;

@@ -61,8 +61,7 @@ static PyType_Slot pointer_slots[] = {
 PyType_Spec pointer_spec = {"spork.Pointer", sizeof(struct traced), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, pointer_slots};
 
-static PyType_Slot array_slots[] = {POINTER_SLOTS,
-                                    {Py_tp_doc, "Threadgroup memory, made by sk.threadgroup: s[i], s[i, j] = x."},
-                                    {0, NULL}};
+static PyType_Slot array_slots[] = {
+    POINTER_SLOTS, {Py_tp_doc, "Threadgroup memory, made by sk.threadgroup: s[i], s[i, j] = x."}, {0, NULL}};
 PyType_Spec array_spec = {"spork.ThreadgroupArray", sizeof(struct traced), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, array_slots};

@@ -22,7 +22,7 @@ static uint32_t header_line(const char *file, uint32_t first, const char *name)
         const char *text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
         const char *at = text ? text + strspn(text, " \t") : "";
         bool stop = !*at;
-        if (!def && strncmp(at, "def ", 4) == 0) {
+        if (!def && (strncmp(at, "def ", 4) == 0 || strncmp(at, "async def ", 10) == 0)) {
             def = true;
             found = line;
             at = strchr(at, '(');
@@ -133,9 +133,9 @@ static int read_param(struct state *st, PyObject *o, bool device_fn, struct sign
     if (threadgroup || Py_TYPE(o) == st->type.device_pointer || Py_TYPE(o) == st->type.constant_pointer) {
         p->dtype = ((struct pointer_spec_object *)o)->dtype;
         d = dtype_of(p->dtype);
-        p->space = threadgroup                                   ? SPACE_THREADGROUP
+        p->space = threadgroup                               ? SPACE_THREADGROUP
                    : Py_TYPE(o) == st->type.constant_pointer ? SPACE_CONSTANT
-                                                                 : SPACE_DEVICE;
+                                                             : SPACE_DEVICE;
         p->kind = device_fn ? PARAM_VALUE : threadgroup ? PARAM_THREADGROUP : PARAM_BUFFER;
         p->type = TYPE_POINTER(p->space);
         if (!d->atomic || p->space != SPACE_CONSTANT)
@@ -201,7 +201,7 @@ static int read_annotation(struct state *st, PyObject *fn, PyObject *annotations
     *out = resolve(st, fn, o, locals);
     if (*out)
         return 0;
-    if (PyErr_ExceptionMatches(st->exceptions[SK_OK]) || !PyErr_ExceptionMatches(PyExc_Exception))
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
         return -1;
     if (PyErr_ExceptionMatches(PyExc_NameError) && !late) {
         PyErr_Clear();
@@ -212,6 +212,8 @@ static int read_annotation(struct state *st, PyObject *fn, PyObject *annotations
     if (value)
         text = PyObject_Str(value);
     const char *reason = text ? PyUnicode_AsUTF8(text) : "?";
+    if (reason && strncmp(reason, "<string>:", 9) == 0 && strstr(reason, ": ")) /* a place in the annotation's text */
+        reason = strstr(reason, ": ") + 2;
     RAISE_AT(st, place_of(sig, name), UNRESOLVED_ANNOTATION, PyUnicode_AsUTF8(name), PyUnicode_AsUTF8(o),
              reason ? reason : "?");
     Py_XDECREF(text);

@@ -20,23 +20,23 @@
 
 /* The heap types: TYPE(field, spec). The specs are in the file that the comment names. */
 #define TYPE_TABLE(TYPE)                                                                                               \
-    TYPE(dtype, dtype_spec)                /* dtype.c */                                                              \
-    TYPE(value, value_spec)                /* value.c */                                                              \
-    TYPE(local, local_spec)                                                                                           \
-    TYPE(pointer, pointer_spec)            /* pointer.c */                                                            \
-    TYPE(array, array_spec)                                                                                           \
-    TYPE(attribute, attribute_spec)        /* annotation.c */                                                         \
-    TYPE(device_pointer, device_pointer_spec)                                                                         \
-    TYPE(constant_pointer, constant_pointer_spec)                                                                     \
-    TYPE(threadgroup_pointer, threadgroup_pointer_spec)                                                               \
-    TYPE(scalar_param, scalar_param_spec)                                                                             \
-    TYPE(range, range_spec)                /* control.c */                                                            \
-    TYPE(range_iterator, range_iterator_spec)                                                                         \
-    TYPE(block, block_spec)                                                                                           \
-    TYPE(device_fn, device_fn_spec)        /* devicefn.c */                                                           \
-    TYPE(kernel, kernel_spec)              /* kernel.c */                                                             \
-    TYPE(bound, bound_spec)                /* bound.c */                                                              \
-    TYPE(device, device_spec)              /* device.c */                                                             \
+    TYPE(dtype, dtype_spec) /* dtype.c */                                                                              \
+    TYPE(value, value_spec) /* value.c */                                                                              \
+    TYPE(local, local_spec)                                                                                            \
+    TYPE(pointer, pointer_spec) /* pointer.c */                                                                        \
+    TYPE(array, array_spec)                                                                                            \
+    TYPE(attribute, attribute_spec) /* annotation.c */                                                                 \
+    TYPE(device_pointer, device_pointer_spec)                                                                          \
+    TYPE(constant_pointer, constant_pointer_spec)                                                                      \
+    TYPE(threadgroup_pointer, threadgroup_pointer_spec)                                                                \
+    TYPE(scalar_param, scalar_param_spec)                                                                              \
+    TYPE(range, range_spec) /* control.c */                                                                            \
+    TYPE(range_iterator, range_iterator_spec)                                                                          \
+    TYPE(block, block_spec)                                                                                            \
+    TYPE(device_fn, device_fn_spec) /* devicefn.c */                                                                   \
+    TYPE(kernel, kernel_spec)       /* kernel.c */                                                                     \
+    TYPE(bound, bound_spec)         /* bound.c */                                                                      \
+    TYPE(device, device_spec)       /* device.c */                                                                     \
     TYPE(buffer, buffer_spec)
 
 #define TYPE(field, spec) extern PyType_Spec spec;
@@ -45,18 +45,20 @@ TYPE_TABLE(TYPE)
 
 /* Strings that are looked up often. */
 #define NAME_TABLE(NAME)                                                                                               \
-    NAME(__annotations__) NAME(__class__) NAME(__closure__) NAME(__code__) NAME(__defaults__) NAME(__dlpack__)        \
-    NAME(__dlpack_device__) NAME(__globals__) NAME(__kwdefaults__) NAME(__module__) NAME(__name__) NAME(__qualname__) \
-    NAME(__doc__) NAME(__wrapped__)                                                                                   \
-    NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars) NAME(co_code) NAME(co_filename) NAME(co_firstlineno)      \
-    NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount) NAME(co_lines) NAME(co_names) NAME(co_positions)         \
-    NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize) NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim)     \
-    NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line) NAME(column)
+    NAME(__annotations__)                                                                                              \
+    NAME(__class__) NAME(__closure__) NAME(__code__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)       \
+        NAME(__globals__) NAME(__kwdefaults__) NAME(__module__) NAME(__name__) NAME(__qualname__) NAME(__doc__)        \
+            NAME(__wrapped__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars) NAME(co_code) NAME(co_filename)  \
+                NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount) NAME(co_lines)           \
+                    NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)      \
+                        NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view)          \
+                            NAME(file) NAME(line) NAME(column)
 
 /* Instructions whose numbers place.c needs, from the module `opcode`; -1 where this Python has none. */
 #define OPCODE_TABLE(OPCODE)                                                                                           \
-    OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                 \
-    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(FOR_ITER)
+    OPCODE(EXTENDED_ARG)                                                                                               \
+    OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL) OPCODE(STORE_NAME)                    \
+        OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(FOR_ITER)
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
 
@@ -163,7 +165,7 @@ struct session {
     sk_error err;     /* of the operation at hand */
     sk_error pending; /* of something noticed where nothing could be raised; raised by the next operation */
     struct code_table codes;
-    uint32_t code, unit; /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
+    uint32_t code, unit;                /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
     struct device_fn_variant *variants; /* device functions traced so far */
 };
 
@@ -187,8 +189,7 @@ int session_raise_pending(struct state *st, struct session *s);
 
 /* All four traced types have this layout. */
 struct traced {
-    PyObject_HEAD
-    struct tv v;
+    PyObject_HEAD struct tv v;
     uint64_t session;
     PyObject *dtype; /* of an element for pointers and arrays, else null: see traced_dtype */
 };
@@ -229,8 +230,7 @@ int take_args(struct state *st, const struct arg_spec *spec, PyObject *const *ar
 /* ---- dtype.c ------------------------------------------------------------------------------------------------------------- */
 
 struct dtype {
-    PyObject_HEAD
-    ir_type type;
+    PyObject_HEAD ir_type type;
     bool atomic;
     char name[24], metal[24];
     uint16_t nbytes;
@@ -250,19 +250,17 @@ PyObject *dtypes_missing(PyObject *module, PyObject *name);
 /* ---- annotation.c: parameters of kernels and device functions -------------------------------------------------------------- */
 
 struct pointer_spec_object {
-    PyObject_HEAD
-    PyObject *dtype;
+    PyObject_HEAD PyObject *dtype;
 };
 struct scalar_param {
-    PyObject_HEAD
-    PyObject *dtype;     /* of a component */
-    PyObject *attribute; /* a marker class, or null */
-    unsigned n;          /* components */
+    PyObject_HEAD PyObject *dtype; /* of a component */
+    PyObject *attribute;           /* a marker class, or null */
+    unsigned n;                    /* components */
     enum attribute attr;
 };
 struct param_spec {
-    PyObject *name; /* owned */
-    const char *text; /* its UTF-8 */
+    PyObject *name;          /* owned */
+    const char *text;        /* its UTF-8 */
     uint8_t kind, attribute; /* enum param_kind, enum attribute */
     enum space space;        /* of pointers */
     PyObject *dtype;         /* of the element or value; borrowed from the state */
@@ -295,13 +293,12 @@ void device_fn_variants_free(struct session *s);
 /* ---- kernel.c --------------------------------------------------------------------------------------------------------------------- */
 
 struct kernel {
-    PyObject_HEAD
-    PyObject *fn, *name, *weak, *dict;
+    PyObject_HEAD PyObject *fn, *name, *weak, *dict;
     struct signature sig;
     bool fast, no_contract;
-    PyThread_type_lock lock;    /* held while the kernel is traced and compiled */
-    unsigned long lock_thread;  /* who holds it */
-    sk_module *module;          /* null until traced */
+    PyThread_type_lock lock;   /* held while the kernel is traced and compiled */
+    unsigned long lock_thread; /* who holds it */
+    sk_module *module;         /* null until traced */
     bool has_loop;
     PyObject *metal, *ir, *source_map; /* null until asked for */
     sk_library *library;
@@ -332,7 +329,8 @@ PyObject *bound_new(struct state *st, struct kernel *k, const struct geometry *g
 
 #define MAX_ARGS 64u
 /* `args` are in the kernel's order, n of them. */
-PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args, Py_ssize_t n);
+PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args,
+                        Py_ssize_t n);
 
 /* One argument of a launch with what keeps its memory alive. */
 struct held_arg {

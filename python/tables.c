@@ -39,7 +39,8 @@ static PyObject *call_atomic(PyObject *module, enum op op, unsigned count, PyObj
     struct state *st = state_of_module(module);
     const char *name = st->op_name[op];
     const unsigned n_values = count - 1;
-    struct arg_spec spec = {name, 2 + n_values, 3 + n_values, {"ptr", "i", n_values == 2 ? "expected" : "x", "desired"}};
+    struct arg_spec spec = {
+        name, 2 + n_values, 3 + n_values, {"ptr", "i", n_values == 2 ? "expected" : "x", "desired"}};
     spec.names[2 + n_values] = "order";
     struct session *s = session_enter(st, name);
     PyObject *arg[8];

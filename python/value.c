@@ -298,7 +298,10 @@ static PyObject *value_repr(PyObject *self)
     return text;
 }
 
-#define COMPONENT(name, k) {name, get_component, set_component, "Component of a vector.", (void *)k}
+#define COMPONENT(name, k)                                                                                             \
+    {                                                                                                                  \
+        name, get_component, set_component, "Component of a vector.", (void *)k                                        \
+    }
 #define VALUE_GETSET                                                                                                   \
     COMPONENT("x", 0), COMPONENT("y", 1), COMPONENT("z", 2), COMPONENT("w", 3),                                        \
         {"dtype", traced_get_dtype, NULL, "Its dtype.", NULL},                                                         \

@@ -45,7 +45,8 @@ PyObject *traced_get_dtype(PyObject *self, void *closure);
 
 #define BINARY_SLOT(slot, op) {Py_nb_##slot, traced_##slot},
 #define TRACED_SLOTS                                                                                                   \
-    BINARY_TABLE(BINARY_SLOT) UNARY_TABLE(BINARY_SLOT){Py_nb_power, traced_power}, {Py_nb_divmod, traced_divmod},      \
+    BINARY_TABLE(BINARY_SLOT)                                                                                          \
+    UNARY_TABLE(BINARY_SLOT){Py_nb_power, traced_power}, {Py_nb_divmod, traced_divmod},                                \
         {Py_nb_positive, traced_positive}, {Py_nb_absolute, traced_absolute}, {Py_nb_bool, traced_bool},               \
         {Py_nb_int, traced_int}, {Py_nb_float, traced_float}, {Py_nb_index, traced_index}, {Py_tp_iter, traced_iter},  \
         {Py_mp_length, traced_length}, {Py_sq_contains, traced_contains}, {Py_tp_richcompare, traced_compare},         \

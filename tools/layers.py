@@ -24,7 +24,7 @@ BELOW = {
 
 # Internal headers that the code outside src/ may include.
 OUTSIDE = {
-    "python": ["base/base.h", "trace/trace.h", "ir/attributes.def", "ir/math.def", "ir/ops.def", "ir/types.def"],
+    "python": ["base/base.h", "trace/trace.h", "ir/module_object.h", "ir/attributes.def", "ir/math.def", "ir/ops.def", "ir/types.def"],
     "cli": ["base/base.h", "ir/ir.h", "pass/pass.h", "trace/trace.h"],
 }
 

@@ -74,28 +74,52 @@ typedef struct sk_allocator {
 
 typedef struct sk_context sk_context;
 SK_API sk_status sk_context_create(const sk_allocator *allocator /* null: malloc */, sk_context **out, sk_error *err);
-SK_API void sk_context_destroy(sk_context *ctx); /* null allowed; frees everything made in it */
+SK_API void sk_context_destroy(sk_context *ctx);       /* null allowed; frees everything made in it */
 SK_API size_t sk_context_bytes(const sk_context *ctx); /* bytes it now holds */
 
 /* ---- types -------------------------------------------------------------------------------------------------------------- */
 
 /* Scalar types; SK_VEC makes vectors of 2, 3 or 4. Metal has no 64-bit float, so there is none here. */
 typedef enum sk_scalar {
-    SK_VOID, SK_BOOL, SK_I8, SK_U8, SK_I16, SK_U16, SK_I32, SK_U32, SK_I64, SK_U64, SK_F16, SK_BF16, SK_F32,
+    SK_VOID,
+    SK_BOOL,
+    SK_I8,
+    SK_U8,
+    SK_I16,
+    SK_U16,
+    SK_I32,
+    SK_U32,
+    SK_I64,
+    SK_U64,
+    SK_F16,
+    SK_BF16,
+    SK_F32,
     SK_SCALAR_COUNT
 } sk_scalar;
 typedef uint16_t sk_type;
-#define SK_VEC(scalar, n) ((sk_type)(SK_SCALAR_COUNT + ((scalar) - 1) * 3 + (n) - 2))
+#define SK_VEC(scalar, n) ((sk_type)(SK_SCALAR_COUNT + ((scalar)-1) * 3 + (n)-2))
 
 /* What a kernel parameter is filled with by the launch; in the order of attributes.def. */
 typedef enum sk_attribute {
     SK_NO_ATTRIBUTE,
-    SK_THREAD_POSITION_IN_GRID, SK_THREADS_PER_GRID, SK_THREAD_POSITION_IN_THREADGROUP, SK_THREADGROUP_POSITION_IN_GRID,
-    SK_THREADS_PER_THREADGROUP, SK_DISPATCH_THREADS_PER_THREADGROUP, SK_THREADGROUPS_PER_GRID,
-    SK_THREAD_INDEX_IN_THREADGROUP, SK_THREAD_INDEX_IN_SIMDGROUP, SK_SIMDGROUP_INDEX_IN_THREADGROUP,
-    SK_SIMDGROUPS_PER_THREADGROUP, SK_DISPATCH_SIMDGROUPS_PER_THREADGROUP, SK_THREADS_PER_SIMDGROUP,
-    SK_THREAD_EXECUTION_WIDTH, SK_THREAD_INDEX_IN_QUADGROUP, SK_QUADGROUP_INDEX_IN_THREADGROUP,
-    SK_QUADGROUPS_PER_THREADGROUP, SK_DISPATCH_QUADGROUPS_PER_THREADGROUP
+    SK_THREAD_POSITION_IN_GRID,
+    SK_THREADS_PER_GRID,
+    SK_THREAD_POSITION_IN_THREADGROUP,
+    SK_THREADGROUP_POSITION_IN_GRID,
+    SK_THREADS_PER_THREADGROUP,
+    SK_DISPATCH_THREADS_PER_THREADGROUP,
+    SK_THREADGROUPS_PER_GRID,
+    SK_THREAD_INDEX_IN_THREADGROUP,
+    SK_THREAD_INDEX_IN_SIMDGROUP,
+    SK_SIMDGROUP_INDEX_IN_THREADGROUP,
+    SK_SIMDGROUPS_PER_THREADGROUP,
+    SK_DISPATCH_SIMDGROUPS_PER_THREADGROUP,
+    SK_THREADS_PER_SIMDGROUP,
+    SK_THREAD_EXECUTION_WIDTH,
+    SK_THREAD_INDEX_IN_QUADGROUP,
+    SK_QUADGROUP_INDEX_IN_THREADGROUP,
+    SK_QUADGROUPS_PER_THREADGROUP,
+    SK_DISPATCH_QUADGROUPS_PER_THREADGROUP
 } sk_attribute;
 
 /* ---- modules: IR as text, Metal source ------------------------------------------------------------------------------------ */
@@ -163,7 +187,8 @@ SK_API sk_value sk_bool(bool b);
  * values and pointers. */
 #define sk_kernel_begin(t, name) sk_kernel_begin_at((t), (name), SK_HERE)
 #define sk_kernel_end(t) sk_routine_end_at((t), SK_HERE)
-#define sk_routine_begin(t, name, result) sk_routine_begin_at((t), (name), (result), SK_HERE) /* result: SK_VOID for none */
+#define sk_routine_begin(t, name, result)                                                                              \
+    sk_routine_begin_at((t), (name), (result), SK_HERE) /* result: SK_VOID for none */
 #define sk_routine_end(t) sk_routine_end_at((t), SK_HERE)
 #define sk_call(t, routine, n, args) sk_call_at((t), (routine), (n), (args), SK_HERE)
 #define sk_return(t) sk_return_at((t), SK_HERE)
@@ -188,10 +213,13 @@ typedef enum sk_param_kind {
 #define sk_param_buffer(t, name, elem) sk_param_at((t), (name), SK_PARAM_BUFFER, (elem), SK_NO_ATTRIBUTE, SK_HERE)
 #define sk_param_atomic(t, name, elem) sk_param_at((t), (name), SK_PARAM_ATOMIC, (elem), SK_NO_ATTRIBUTE, SK_HERE)
 #define sk_param_constant(t, name, elem) sk_param_at((t), (name), SK_PARAM_CONSTANT, (elem), SK_NO_ATTRIBUTE, SK_HERE)
-#define sk_param_threadgroup(t, name, elem) sk_param_at((t), (name), SK_PARAM_THREADGROUP, (elem), SK_NO_ATTRIBUTE, SK_HERE)
+#define sk_param_threadgroup(t, name, elem)                                                                            \
+    sk_param_at((t), (name), SK_PARAM_THREADGROUP, (elem), SK_NO_ATTRIBUTE, SK_HERE)
 #define sk_param_thread(t, name, elem) sk_param_at((t), (name), SK_PARAM_THREAD, (elem), SK_NO_ATTRIBUTE, SK_HERE)
-#define sk_param_attribute(t, name, type, attribute) sk_param_at((t), (name), SK_PARAM_ATTRIBUTE, (type), (attribute), SK_HERE)
-SK_API sk_value sk_param_at(sk_tracer *t, const char *name, sk_param_kind kind, sk_type type, sk_attribute attribute, SK_FROM);
+#define sk_param_attribute(t, name, type, attribute)                                                                   \
+    sk_param_at((t), (name), SK_PARAM_ATTRIBUTE, (type), (attribute), SK_HERE)
+SK_API sk_value sk_param_at(sk_tracer *t, const char *name, sk_param_kind kind, sk_type type, sk_attribute attribute,
+                            SK_FROM);
 
 /* Names the value in printed code, if it has no name yet; gives it back. */
 SK_API sk_value sk_name(sk_value v, const char *name);
@@ -200,7 +228,8 @@ SK_API sk_value sk_name(sk_value v, const char *name);
 #define sk_load(p, i) sk_load_at((p), 1, (i), (i), (i), SK_HERE)
 #define sk_load2(p, i, j) sk_load_at((p), 2, (i), (j), (j), SK_HERE)
 #define sk_load3(p, i, j, k) sk_load_at((p), 3, (i), (j), (k), SK_HERE)
-#define sk_load_where(p, i, cond, other) sk_load_where_at((p), (i), (cond), (other), SK_HERE) /* reads only where cond holds */
+#define sk_load_where(p, i, cond, other)                                                                               \
+    sk_load_where_at((p), (i), (cond), (other), SK_HERE) /* reads only where cond holds */
 #define sk_store(p, i, v) sk_store_at((p), 1, (i), (i), (i), (v), SK_HERE)
 #define sk_store2(p, i, j, v) sk_store_at((p), 2, (i), (j), (j), (v), SK_HERE)
 #define sk_store3(p, i, j, k, v) sk_store_at((p), 3, (i), (j), (k), (v), SK_HERE)
@@ -211,8 +240,8 @@ SK_API sk_value sk_name(sk_value v, const char *name);
 SK_API sk_value sk_load_at(sk_value p, unsigned n, sk_value i, sk_value j, sk_value k, SK_FROM);
 SK_API sk_value sk_load_where_at(sk_value p, sk_value i, sk_value cond, sk_value other, SK_FROM);
 SK_API void sk_store_at(sk_value p, unsigned n, sk_value i, sk_value j, sk_value k, sk_value v, SK_FROM);
-SK_API sk_value sk_array_at(sk_tracer *t, bool threadgroup, sk_type elem, unsigned dims, uint64_t n, uint64_t m, uint64_t l,
-                            SK_FROM);
+SK_API sk_value sk_array_at(sk_tracer *t, bool threadgroup, sk_type elem, unsigned dims, uint64_t n, uint64_t m,
+                            uint64_t l, SK_FROM);
 
 /* Locals: places, read when they are used. */
 #define sk_local(t, type, init) sk_local_at((t), (type), (init), SK_HERE)
@@ -226,7 +255,7 @@ SK_API sk_value sk_read_at(sk_value v, SK_FROM);
 #define sk_if(t, cond) sk_if_at((t), (cond), SK_HERE)
 #define sk_elif(t, cond) (sk_elif_begin_at((t), SK_HERE), sk_elif_at((t), (cond), SK_HERE))
 #define sk_else(t) sk_else_at((t), SK_HERE)
-#define sk_range(t, start, stop, step) sk_range_at((t), (start), (stop), (step), SK_HERE) /* the variable */
+#define sk_range(t, start, stop, step) sk_range_at((t), (start), (stop), (step), SK_HERE)      /* the variable */
 #define sk_while(t, cond) (sk_while_begin_at((t), SK_HERE), sk_while_at((t), (cond), SK_HERE)) /* computed each time */
 #define sk_end(t) sk_end_at((t), SK_HERE)
 #define sk_break(t) sk_break_at((t), SK_HERE)
@@ -263,7 +292,8 @@ SK_API sk_value sk_const_at(sk_tracer *t, sk_type type, sk_value number, SK_FROM
 SK_API sk_value sk_cast_at(sk_value v, sk_type type, SK_FROM);
 SK_API sk_value sk_bitcast_at(sk_value v, sk_type type, SK_FROM);
 SK_API sk_value sk_component_at(sk_value v, unsigned component, SK_FROM);
-SK_API sk_value sk_make_at(sk_tracer *t, sk_type vector, unsigned n, sk_value a, sk_value b, sk_value c, sk_value d, SK_FROM);
+SK_API sk_value sk_make_at(sk_tracer *t, sk_type vector, unsigned n, sk_value a, sk_value b, sk_value c, sk_value d,
+                           SK_FROM);
 
 /* Operations by the name that they have in the IR: every operator, function and collective of docs/language.md. */
 #define sk_op0(t, name) sk_op0_at((t), (name), SK_HERE)
@@ -375,11 +405,17 @@ typedef enum sk_order { SK_RELAXED, SK_ACQUIRE, SK_RELEASE, SK_ACQ_REL, SK_SEQ_C
 #define sk_atomic_xor(p, i, v) SK_ATOMIC1("atomic_xor", p, i, v)
 #define sk_atomic_min(p, i, v) SK_ATOMIC1("atomic_min", p, i, v)
 #define sk_atomic_max(p, i, v) SK_ATOMIC1("atomic_max", p, i, v)
-SK_API sk_value sk_atomic_at(const char *name, sk_value p, unsigned n_indices, sk_value i, sk_value j, unsigned n_values,
-                             sk_value a, sk_value b, sk_order order, SK_FROM);
+SK_API sk_value sk_atomic_at(const char *name, sk_value p, unsigned n_indices, sk_value i, sk_value j,
+                             unsigned n_values, sk_value a, sk_value b, sk_order order, SK_FROM);
 
 /* Barriers, with the memory that they order. */
-enum { SK_MEMORY_NONE = 0, SK_MEMORY_DEVICE = 1, SK_MEMORY_THREADGROUP = 2, SK_MEMORY_TEXTURE = 4, SK_MEMORY_IMAGEBLOCK = 8 };
+enum {
+    SK_MEMORY_NONE = 0,
+    SK_MEMORY_DEVICE = 1,
+    SK_MEMORY_THREADGROUP = 2,
+    SK_MEMORY_TEXTURE = 4,
+    SK_MEMORY_IMAGEBLOCK = 8
+};
 #define sk_threadgroup_barrier(t, memory) sk_barrier_at((t), false, (memory), SK_HERE)
 #define sk_simdgroup_barrier(t, memory) sk_barrier_at((t), true, (memory), SK_HERE)
 SK_API void sk_barrier_at(sk_tracer *t, bool simdgroup, unsigned memory, SK_FROM);
@@ -409,8 +445,8 @@ SK_API void sk_queue_release(sk_queue *queue);
 
 /* A library takes a copy of the module's IR. */
 SK_API sk_status sk_library_from_module(sk_device *device, const sk_module *module, sk_library **out, sk_error *err);
-SK_API sk_status sk_library_from_ir(sk_device *device, const char *text, size_t size, const char *name, sk_library **out,
-                                    sk_error *err);
+SK_API sk_status sk_library_from_ir(sk_device *device, const char *text, size_t size, const char *name,
+                                    sk_library **out, sk_error *err);
 SK_API void sk_library_release(sk_library *library);
 SK_API sk_status sk_library_function(sk_library *library, const char *name, sk_function **out, sk_error *err);
 SK_API void sk_function_release(sk_function *function);
@@ -420,11 +456,11 @@ typedef enum sk_arg_kind { SK_ARG_BUFFER, SK_ARG_VALUE, SK_ARG_THREADGROUP } sk_
 typedef struct sk_arg_info {
     const char *name;
     sk_arg_kind kind;
-    sk_type type;         /* element of a buffer or threadgroup memory, type of a value; SK_VOID for structs */
-    size_t size;          /* bytes of one element, or of the value */
-    bool read, written;   /* buffers: what the kernel may do with it */
-    bool constant_space;  /* buffers in Metal's constant address space */
-    bool atomic;          /* declared with an atomic dtype */
+    sk_type type;        /* element of a buffer or threadgroup memory, type of a value; SK_VOID for structs */
+    size_t size;         /* bytes of one element, or of the value */
+    bool read, written;  /* buffers: what the kernel may do with it */
+    bool constant_space; /* buffers in Metal's constant address space */
+    bool atomic;         /* declared with an atomic dtype */
 } sk_arg_info;
 SK_API size_t sk_function_arg_count(const sk_function *function);
 SK_API sk_status sk_function_arg(const sk_function *function, size_t k, sk_arg_info *out, sk_error *err);
@@ -432,8 +468,8 @@ SK_API sk_status sk_function_arg(const sk_function *function, size_t k, sk_arg_i
 /* Compiles for the device. A pipeline may be used from several threads at once. */
 SK_API sk_status sk_pipeline_create(sk_function *function, sk_pipeline **out, sk_error *err);
 SK_API void sk_pipeline_release(sk_pipeline *pipeline);
-SK_API uint32_t sk_pipeline_max_threads(const sk_pipeline *pipeline); /* largest threadgroup */
-SK_API uint32_t sk_pipeline_execution_width(const sk_pipeline *pipeline); /* lanes of a simdgroup: 32 */
+SK_API uint32_t sk_pipeline_max_threads(const sk_pipeline *pipeline);        /* largest threadgroup */
+SK_API uint32_t sk_pipeline_execution_width(const sk_pipeline *pipeline);    /* lanes of a simdgroup: 32 */
 SK_API uint32_t sk_pipeline_threadgroup_memory(const sk_pipeline *pipeline); /* bytes declared in the kernel */
 
 /* Zero-filled memory of the device's own, or the caller's memory without a copy (it must stay valid). */
@@ -467,7 +503,7 @@ typedef struct sk_arg {
     size_t size; /* bytes */
 } sk_arg;
 typedef struct sk_launch {
-    sk_size grid;        /* threads if `threads`, else threadgroups; a 0 anywhere launches nothing */
+    sk_size grid; /* threads if `threads`, else threadgroups; a 0 anywhere launches nothing */
     sk_size threadgroup;
     bool threads;
     size_t n_args;

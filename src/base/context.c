@@ -5,7 +5,7 @@
 
 struct sk_context {
     sk_allocator user;
-    size_t bytes; /* atomic */
+    size_t bytes;         /* atomic */
     pthread_mutex_t lock; /* guards `newest` and the links of objects */
     struct object *newest;
     void *once;   /* see context_once; atomic */

@@ -17,9 +17,9 @@
 struct object {
     struct mem mem;
     sk_context *ctx;
-    struct object *prev, *next; /* the context's list, newest first */
-    size_t size;                /* of the whole object */
-    uint32_t references;        /* atomic */
+    struct object *prev, *next;    /* the context's list, newest first */
+    size_t size;                   /* of the whole object */
+    uint32_t references;           /* atomic */
     void (*destroy)(void *object); /* frees what the object owns, not itself; null: nothing to do */
 };
 

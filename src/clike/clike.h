@@ -126,7 +126,7 @@ struct name_table {
     VEC(uint32_t) suffix; /* by id: the last number tried */
     VEC(struct held_name) local; /* taken by the current function */
 };
-enum { NAME_FREE, NAME_RESERVED, NAME_LIBRARY, NAME_GLOBAL, NAME_LOCAL };
+enum { NAME_FREE, NAME_RESERVED, NAME_LIBRARY, NAME_GLOBAL, NAME_KERNEL, NAME_LOCAL };
 
 /* ---- helper functions ------------------------------------------------------------------------------------------------ */
 
@@ -215,7 +215,7 @@ enum {
 void clike_fail(struct clike *p, sk_status status);
 struct err_place clike_place(const struct clike *p, uint32_t id);
 
-/* print.c: kernel `func` (0: all) and what it calls. `places` receives the place of each line. */
+/* print.c: kernel `func` (0: all) and what it calls. `lines` (null allowed) receives the place of each line. */
 struct clike_lines {
     VEC(uint32_t) place;
 };

@@ -3,8 +3,9 @@
  * A name is kept if the language allows it and nothing else in sight has it; else a number is appended. All variables of
  * a function have different names, so that none hides another. What must not be taken, from the strongest:
  *   RESERVED  words of the language, types and macros: never;
- *   LIBRARY   functions of its library: not by functions and structs; by a variable where the function calls none of them;
- *   GLOBAL    printed functions and structs, helper functions;
+ *   LIBRARY   functions of its library: not by functions and structs; by a kernel, which nothing calls, and by a variable
+ *             where its function does not call that;
+ *   GLOBAL    printed functions and structs, helper functions; KERNEL: kernels;
  *   LOCAL     variables of the current function.
  */
 #include "clike/clike.h"
@@ -83,7 +84,7 @@ static void sanitise(char out[NAME_MAX + 1], const char *s)
 static bool is_free(const struct clike *p, uint32_t id, unsigned level)
 {
     const unsigned taken = p->names.taken.at[id];
-    return taken == NAME_FREE || (taken == NAME_LIBRARY && level == NAME_LOCAL);
+    return taken == NAME_FREE || (taken == NAME_LIBRARY && level >= NAME_KERNEL);
 }
 
 /* Takes a name until the function is left. */
@@ -143,7 +144,8 @@ void clike_name_module(struct clike *p)
     for (unsigned kernels = 2; kernels-- > 0;)
         for (uint32_t f = 1; f < m->funcs.n; f++)
             if (m->funcs.at[f].kernel == kernels)
-                p->func_name[f] = names_unique(p, strtab_str(&m->strings, m->funcs.at[f].name), NAME_GLOBAL);
+                p->func_name[f] = names_unique(p, strtab_str(&m->strings, m->funcs.at[f].name),
+                                               kernels ? NAME_KERNEL : NAME_GLOBAL);
     for (uint32_t t = TYPE_FIXED_COUNT; t < m->types.n; t++)
         if (m->types.at[t].kind == TYPE_KIND_STRUCT)
             p->type_names[t] = names_unique(p, strtab_str(&m->strings, m->types.at[t].name), NAME_GLOBAL);
@@ -178,6 +180,8 @@ static void reserve_all_called(struct clike *p)
         if (op == OP_CLAMP) {
             reserve_called(p, "min");
             reserve_called(p, "max");
+            reserve_called(p, "fmin");
+            reserve_called(p, "fmax");
         }
     }
 }

@@ -140,6 +140,8 @@ static uint32_t times_printed(const struct clike *p, uint32_t id, unsigned k)
                 return 1;
         return k == 0;
     }
+    if (x->op == OP_PRINT)
+        return ir_type_width(at(p, in[k])->type);
     if (x->op == OP_SHUFFLE) {
         uint32_t groups = 0;
         unsigned before = 2;

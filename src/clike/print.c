@@ -227,7 +227,7 @@ static void init(struct clike *p, const struct ir_module *m, const struct clike_
     clike_name_module(p);
 }
 
-static sk_status print(struct clike *p, uint32_t func, struct buf *out, struct clike_lines *lines, struct mem *lines_mem)
+static sk_status print(struct clike *p, uint32_t func, struct buf *out, struct clike_lines *lines)
 {
     const struct ir_module *const m = p->m;
     p->access = mem_zalloc(p->mem, m->params.n);
@@ -263,11 +263,11 @@ static sk_status print(struct clike *p, uint32_t func, struct buf *out, struct c
         h.write(p, &h);
         buf_char(&head, '\n');
     }
-    for (size_t k = 0; k < head.n; k++)
+    for (size_t k = 0; k < head.n && lines; k++)
         if (head.at[k] == '\n')
-            VEC_PUSH(lines_mem, &lines->place, 0);
-    for (uint32_t k = 0; k < p->places.n; k++)
-        VEC_PUSH(lines_mem, &lines->place, p->places.at[k]);
+            VEC_PUSH(out->mem, &lines->place, 0);
+    for (uint32_t k = 0; k < p->places.n && lines; k++)
+        VEC_PUSH(out->mem, &lines->place, p->places.at[k]);
     buf_bytes(out, buf_text(&head), head.n);
     buf_bytes(out, buf_text(&p->text), p->text.n);
     return p->status;
@@ -279,7 +279,7 @@ sk_status clike_print(const struct ir_module *m, const struct clike_dialect *d, 
     struct mem *const temp = mem_temp(out->mem);
     struct clike *const p = mem_zalloc(temp, sizeof *p);
     init(p, m, d, temp, err);
-    const sk_status status = print(p, func, out, lines, out->mem);
+    const sk_status status = print(p, func, out, lines);
     mem_temp_end(temp);
     return status;
 }

@@ -92,11 +92,13 @@ struct range clike_range(const struct clike *p, uint32_t id)
 
 static bool add(struct range a, struct range b, struct range *r)
 {
+    r->wide = false;
     return !a.wide && !b.wide && !__builtin_add_overflow(a.lo, b.lo, &r->lo) && !__builtin_add_overflow(a.hi, b.hi, &r->hi);
 }
 
 static bool sub(struct range a, struct range b, struct range *r)
 {
+    r->wide = false;
     return !a.wide && !b.wide && !__builtin_sub_overflow(a.lo, b.hi, &r->lo) && !__builtin_sub_overflow(a.hi, b.lo, &r->hi);
 }
 

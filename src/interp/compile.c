@@ -2,8 +2,8 @@
 #include "interp/compile.h"
 
 /* Past these a kernel is refused. */
-#define LEAF_LIMIT 65536u                 /* scalars of one value */
-#define FILE_LIMIT ((uint64_t)256 << 20)  /* bytes of registers and thread memory of a simdgroup */
+#define LEAF_LIMIT 65536u               /* scalars of one value */
+#define FILE_LIMIT ((uint64_t)64 << 20) /* bytes of registers and thread memory of a simdgroup */
 
 /* ---- leaves ----------------------------------------------------------------------------------------------------- */
 

@@ -121,7 +121,7 @@ static struct simd *split(struct simd *s)
     if (r->spare)
         r->spare = f->next;
     memcpy(f->regs, s->regs, r->file_bytes);
-    memset(f->slot, 0, sizeof *f->slot * r->p->n_slots);
+    memset(f->slot, 0, sizeof *f->slot * r->p->n_slots); /* an active lane waits nowhere */
     if (r->p->n_counts)
         memcpy(f->count, s->count, sizeof *f->count * r->p->n_counts);
     f->mask = s->mask;
@@ -180,7 +180,7 @@ static void exchange(struct simd *a, struct simd *b)
     b->next = y.next;
 }
 
-/* Adds f to s. Both wait at one barrier, so their control state is about the same constructs. */
+/* Adds f to s. Both wait at one barrier with all the lanes they have, so no slot of a construct around it holds any. */
 static void merge(struct simd *s, struct simd *f)
 {
     if (s->gone == ALL_LANES) {
@@ -188,8 +188,6 @@ static void merge(struct simd *s, struct simd *f)
         return;
     }
     copy_lanes(s, f, ~f->gone);
-    for (uint32_t k = 0; k < s->run->p->n_slots; k++)
-        s->slot[k] |= f->slot[k];
     s->mask |= f->mask;
     s->gone &= f->gone;
     s->changes += f->changes + 1; /* counts of waiting loops begin again */

@@ -193,7 +193,7 @@ static inline bool find_fast(const struct simd *s, const struct inst *i, const s
     f->base = m.base + q->disp;
     f->index = x;
     f->scale = q->scale;
-    f->consecutive = !unlike && q->scale == bytes && most >= x[0]; /* most < x[0]: they wrap past 2^32 */
+    f->consecutive = !unlike && q->scale == bytes && x[0] <= x[LANES - 1]; /* else they wrap past 2^32 */
     f->uniform = !differ;
     return true;
 }

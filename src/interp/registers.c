@@ -32,6 +32,11 @@ uint32_t vreg_constant(struct compile *c, unsigned bytes, uint64_t bits)
     const unsigned size = bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2 ? 1 : 0;
     if (bits == 0 && c->zero[size])
         return c->zero[size];
+    for (uint32_t k = 0; k < c->constant.n && k < 16; k++) { /* regions of pointers above all */
+        const struct constant *const old = &c->constant.at[c->constant.n - 1 - k];
+        if (old->bits == bits && old->bytes == bytes)
+            return old->reg;
+    }
     const uint32_t id = vreg_pinned(c, bytes);
     VEC_PUSH(c->mem, &c->constant, ((struct constant){.reg = id, .bytes = bytes, .bits = bits}));
     if (bits == 0)

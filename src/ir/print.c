@@ -16,8 +16,10 @@ struct printer {
     uint32_t *number;               /* of each node, from 1; 0: none */
     uint32_t *place_no;             /* printed number of each place; null: places are not printed */
     uint8_t *need_func, *need_type; /* null: all */
-    uint32_t n;
-    char at[1024]; /* written, but not yet in `out` */
+    ir_type last_type;              /* 0: none */
+    uint32_t last_n, n;
+    char last_text[32];
+    char at[1024]; /* n bytes, written, but not yet in `out` */
 };
 
 /* ---- writing --------------------------------------------------------------------------------------------------- */
@@ -103,17 +105,29 @@ static void put_quoted(struct printer *p, uint32_t id)
     put_char(p, '"');
 }
 
+/* The type printed last is kept as text: most lines name the same few. */
 static void put_type(struct printer *p, ir_type t)
 {
     if (t < S_COUNT) {
         put(p, scalar_info[t].name);
         return;
     }
-    flush(p);
-    if (t < p->m->types.n)
-        ir_type_print(p->m, p->out, t);
-    else
+    if (t == p->last_type) {
+        put_bytes(p, p->last_text, p->last_n);
+        return;
+    }
+    if (t >= p->m->types.n) { /* verify refuses it */
         put_char(p, '?');
+        return;
+    }
+    flush(p);
+    const size_t from = p->out->n;
+    ir_type_print(p->m, p->out, t);
+    if (p->out->n - from <= sizeof p->last_text) {
+        p->last_type = t;
+        p->last_n = (uint32_t)(p->out->n - from);
+        memcpy(p->last_text, p->out->at + from, p->last_n);
+    }
 }
 
 static void put_place(struct printer *p, uint32_t place)
@@ -802,6 +816,7 @@ static void print(const struct ir_module *m, struct buf *out, const struct task 
     p.f = NULL;
     p.number = p.place_no = NULL;
     p.need_func = p.need_type = NULL;
+    p.last_type = 0;
     p.n = 0;
     arena_init(&p.scratch, m->mem);
     const sk_status status = guarded(&p, t);

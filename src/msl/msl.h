@@ -11,5 +11,7 @@ struct msl_lines {
     VEC(uint32_t) place;
 };
 sk_status msl_print(const struct ir_module *m, uint32_t func, struct buf *out, struct msl_lines *lines, sk_error *err);
+/* The name of kernel `func` in the printed source: its own unless Metal has reserved that. */
+void msl_kernel_name(const struct ir_module *m, uint32_t func, struct buf *out);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * A scoped hash table: what a region computes is known in the regions below it and forgotten at its end. Pure operations
  * are equal when operation, type, flags, immediate and operands are. Loads too, while no node between can write such
- * memory: each kind of memory has an epoch, part of the key, that a possible write moves on. A loop that writes moves it
- * before its body (the body may have run before) and, as any construct that writes, after its end.
+ * memory: each kind of memory has an epoch, part of the key, that a possible write moves on. A loop moves it before its body
+ * if it writes, since the body may have run before; that of shared memory always, since a loop may wait for another thread.
  */
 #include "pass/util.h"
 
@@ -20,7 +20,26 @@ struct table {
     VEC(struct entry) entries;
     uint32_t *slots, n_slots; /* index + 1 of the newest entry, chained through `older` */
     uint32_t shared_epoch, thread_epoch;
+    uint8_t *writes; /* by loop: node_writes */
 };
+
+/* What a region writes; takes note of it for the loops in it. */
+static unsigned find_writes(struct table *t, uint32_t region)
+{
+    unsigned all = 0;
+    IR_EACH(t->m, region, id) {
+        if (!ir_is_construct(ir_at(t->m, id)->op)) {
+            all |= node_writes(t->m, id);
+            continue;
+        }
+        unsigned writes = 0;
+        for (unsigned k = 0; k < ir_n_regions(t->m, id); k++)
+            writes |= find_writes(t, ir_region(t->m, id, k));
+        t->writes[id] = (uint8_t)writes;
+        all |= writes;
+    }
+    return all;
+}
 
 static void wrote(struct table *t, unsigned writes)
 {
@@ -78,12 +97,10 @@ static void walk(struct table *t, uint32_t region)
         map_inputs(&t->map, id);
         const struct node x = *ir_at(t->m, id);
         if (ir_is_construct(x.op)) {
-            const unsigned writes = node_writes(t->m, id);
             if (x.op == OP_LOOP)
-                wrote(t, writes);
+                wrote(t, t->writes[id] | WRITES_SHARED);
             for (unsigned k = 0; k < ir_n_regions(t->m, id); k++)
-                walk(t, ir_region(t->m, id, k));
-            wrote(t, writes);
+                walk(t, ir_region(t->m, id, k)); /* its writes move the epochs on for what follows, too */
         } else if ((op_info[x.op].effect == EFFECT_PURE && x.op != OP_ARG && x.op != OP_RESULT) || x.op == OP_LOAD) {
             const uint32_t before = find_or_add(t, id);
             if (before) {
@@ -105,7 +122,9 @@ void pass_cse(struct ir_module *m, uint32_t func)
     while (t.n_slots < m->nodes.n)
         t.n_slots *= 2;
     t.slots = mem_zalloc(t.mem, sizeof *t.slots * t.n_slots);
+    t.writes = mem_zalloc(t.mem, m->nodes.n);
     map_init(&t.map, m);
+    (void)find_writes(&t, m->funcs.at[func].region);
     walk(&t, m->funcs.at[func].region);
     map_free(&t.map);
     mem_temp_end(t.mem);

@@ -12,6 +12,7 @@ struct sweep {
     struct mem *mem; /* working memory */
     uint8_t *alive;
     VEC(uint32_t) work;
+    uint32_t *first, *next; /* by node: exits by the construct they carry values to, assignments by their local */
 };
 
 static void mark(struct sweep *s, uint32_t id)
@@ -43,43 +44,43 @@ static bool is_root(const struct ir_module *m, uint32_t id)
     return true;
 }
 
-static void mark_roots(struct sweep *s, uint32_t region)
+static void list(struct sweep *s, uint32_t head, uint32_t id)
 {
-    IR_EACH(s->m, region, id) {
-        if (is_root(s->m, id))
-            mark(s, id);
-        if (ir_is_construct(ir_at(s->m, id)->op))
-            for (unsigned k = 0; k < ir_n_regions(s->m, id); k++)
-                mark_roots(s, ir_region(s->m, id, k));
-    }
+    s->next[id] = s->first[head];
+    s->first[head] = id;
 }
 
-/* Marks operand k of every exit in `region` that gives a value to result (or loop parameter) k of `construct`. */
-static void mark_carried(struct sweep *s, uint32_t region, uint32_t construct, bool parameters, unsigned k)
+/* Marks the roots, and makes the lists. */
+static void scan(struct sweep *s, uint32_t region)
 {
     struct ir_module *m = s->m;
     IR_EACH(m, region, id) {
-        const struct node *x = ir_at(m, id);
-        const bool loop = ir_at(m, construct)->op == OP_LOOP;
-        const bool yields = x->op == OP_YIELD && ir_region_at(m, region)->owner == construct && !parameters;
-        const bool leaves = x->op == OP_BR && x->imm == construct && loop == parameters;
-        if (yields || leaves)
-            mark(s, ir_in(m, id)[k]);
-        if (ir_is_construct(x->op))
-            for (unsigned r = 0; r < ir_n_regions(m, id); r++)
-                mark_carried(s, ir_region(m, id, r), construct, parameters, k);
+        const uint16_t op = ir_at(m, id)->op;
+        if (is_root(m, id))
+            mark(s, id);
+        if (op == OP_BR)
+            list(s, (uint32_t)ir_at(m, id)->imm, id);
+        else if (op == OP_YIELD)
+            list(s, ir_region_at(m, region)->owner, id);
+        else if (op == OP_SET)
+            list(s, ir_in(m, id)[0], id);
+        if (ir_is_construct(op))
+            for (unsigned k = 0; k < ir_n_regions(m, id); k++)
+                scan(s, ir_region(m, id, k));
     }
 }
 
-static void mark_sets(struct sweep *s, uint32_t region, uint32_t var)
+/* Does this exit to `construct` give values to its parameters, or else to its results? */
+static bool gives_parameters(const struct ir_module *m, uint32_t exit, uint32_t construct)
 {
-    IR_EACH(s->m, region, id) {
-        if (ir_at(s->m, id)->op == OP_SET && ir_in(s->m, id)[0] == var)
-            mark(s, id);
-        if (ir_is_construct(ir_at(s->m, id)->op))
-            for (unsigned k = 0; k < ir_n_regions(s->m, id); k++)
-                mark_sets(s, ir_region(s->m, id, k), var);
-    }
+    return ir_at(m, construct)->op == OP_LOOP && ir_at(m, exit)->op == OP_BR;
+}
+
+static void mark_carried(struct sweep *s, uint32_t construct, bool parameters, unsigned k)
+{
+    for (uint32_t exit = s->first[construct]; exit; exit = s->next[exit])
+        if (gives_parameters(s->m, exit, construct) == parameters)
+            mark(s, ir_in(s->m, exit)[k]);
 }
 
 static void visit(struct sweep *s, uint32_t id)
@@ -93,24 +94,22 @@ static void visit(struct sweep *s, uint32_t id)
     switch (x.op) {
     case OP_BR:
         mark(s, (uint32_t)x.imm);
-        return; /* its values are alive one by one */
+        return; /* its values are alive one by one, and those below */
     case OP_YIELD:
-        return;
     case OP_LOOP:
         return;
     case OP_ARG:
         mark(s, ir_in(m, owner)[x.imm]);
-        mark_carried(s, x.region, owner, true, (unsigned)x.imm);
+        mark_carried(s, owner, true, (unsigned)x.imm);
         return;
-    case OP_RESULT: {
-        const uint32_t construct = ir_in(m, id)[0];
-        mark(s, construct);
-        for (unsigned k = 0; k < ir_n_regions(m, construct); k++)
-            mark_carried(s, ir_region(m, construct, k), construct, false, (unsigned)x.imm);
+    case OP_RESULT:
+        mark(s, x.in[0]);
+        mark_carried(s, x.in[0], false, (unsigned)x.imm);
         return;
-    }
-    case OP_GET:
-        mark_sets(s, ir_at(m, ir_in(m, id)[0])->region, ir_in(m, id)[0]);
+    case OP_GET: /* the first one that is alive brings the assignments */
+        for (uint32_t set = s->first[x.in[0]]; set; set = s->next[set])
+            mark(s, set);
+        s->first[x.in[0]] = 0;
         break;
     default:
         break;
@@ -125,11 +124,12 @@ static void drop_operands(struct sweep *s, uint32_t id, const uint8_t *keep)
 {
     struct ir_module *m = s->m;
     uint32_t *in = ir_in_mut(m, id);
+    const unsigned old = ir_at(m, id)->n;
     unsigned n = 0;
-    for (unsigned k = 0; k < ir_at(m, id)->n; k++)
+    for (unsigned k = 0; k < old; k++)
         if (keep[k])
             in[n++] = in[k];
-    if (n == ir_at(m, id)->n)
+    if (n == old)
         return;
     uint32_t *copy = mem_alloc(s->mem, sizeof *copy * (n + 1u));
     memcpy(copy, in, sizeof *copy * n);
@@ -137,25 +137,11 @@ static void drop_operands(struct sweep *s, uint32_t id, const uint8_t *keep)
     mem_free(s->mem, copy, sizeof *copy * (n + 1u));
 }
 
-static void shrink_exits(struct sweep *s, uint32_t region, uint32_t construct, bool parameters, const uint8_t *keep)
-{
-    struct ir_module *m = s->m;
-    const bool loop = ir_at(m, construct)->op == OP_LOOP;
-    IR_EACH(m, region, id) {
-        const struct node x = *ir_at(m, id);
-        if ((x.op == OP_YIELD && ir_region_at(m, region)->owner == construct && !parameters) ||
-            (x.op == OP_BR && x.imm == construct && loop == parameters))
-            drop_operands(s, id, keep);
-        if (ir_is_construct(x.op))
-            for (unsigned k = 0; k < ir_n_regions(m, id); k++)
-                shrink_exits(s, ir_region(m, id, k), construct, parameters, keep);
-    }
-}
-
 /* Takes dead results (first = first RESULT) or dead loop parameters (first = first ARG) out of a construct. */
 static void shrink(struct sweep *s, uint32_t construct, uint32_t first, uint16_t op)
 {
     struct ir_module *m = s->m;
+    const bool parameters = op == OP_ARG;
     unsigned n = 0, alive = 0;
     for (uint32_t id = first; id && ir_at(m, id)->op == op; id = ir_at(m, id)->next) {
         n++;
@@ -174,10 +160,11 @@ static void shrink(struct sweep *s, uint32_t construct, uint32_t first, uint16_t
         else
             ir_unlink(m, id);
     }
-    if (op == OP_ARG)
+    if (parameters)
         drop_operands(s, construct, keep);
-    for (unsigned r = 0; r < ir_n_regions(m, construct); r++)
-        shrink_exits(s, ir_region(m, construct, r), construct, op == OP_ARG, keep);
+    for (uint32_t exit = s->first[construct]; exit; exit = s->next[exit])
+        if (gives_parameters(m, exit, construct) == parameters)
+            drop_operands(s, exit, keep);
     mem_free(s->mem, keep, n);
 }
 
@@ -212,7 +199,9 @@ void pass_dce(struct ir_module *m, uint32_t func)
     struct sweep s = {.m = m, .mem = mem_temp(m->mem)};
     const uint32_t n = m->nodes.n, body = m->funcs.at[func].region;
     s.alive = mem_zalloc(s.mem, n);
-    mark_roots(&s, body);
+    s.first = mem_zalloc(s.mem, sizeof *s.first * n);
+    s.next = mem_zalloc(s.mem, sizeof *s.next * n);
+    scan(&s, body);
     while (s.work.n)
         visit(&s, s.work.at[--s.work.n]);
     sweep_region(&s, body);

@@ -1,43 +1,62 @@
-/* hoist.c - pass H: pure operations whose operands come from outside a loop move before it, innermost loops first.
- * Loads stay: they may fault, and other threads may write. Convergent operations never move.
+/* hoist.c - pass H: pure operations whose operands come from outside a loop move before it, out of as many loops as that
+ * holds for. Loads stay: they may fault, and other threads may write. Convergent operations never move.
+ *
+ * One walk in the order of the text, so that operands have moved before what uses them. Operands are visible where they are
+ * used, hence all that matters of one is how deep its region is nested.
  */
 #include "pass/util.h"
 
-static void hoist_from(struct ir_module *m, uint32_t region, uint32_t loop)
+struct walk {
+    struct ir_module *m;
+    uint32_t *depth; /* by region: regions around it */
+    uint32_t loop[IR_MAX_DEPTH]; /* those around the walk, outermost first */
+    unsigned n_loops;
+};
+
+static void hoist_node(struct walk *w, uint32_t id)
 {
-    IR_EACH(m, region, id) {
-        const struct node x = *ir_at(m, id);
-        if (ir_is_construct(x.op)) {
-            for (unsigned k = 0; k < ir_n_regions(m, id); k++)
-                hoist_from(m, ir_region(m, id, k), loop);
-            continue;
-        }
-        if (op_info[x.op].effect != EFFECT_PURE || x.op == OP_ARG || x.op == OP_RESULT)
-            continue;
-        const uint32_t *in = ir_in(m, id);
-        bool invariant = true;
-        for (unsigned i = 0; i < x.n && invariant; i++)
-            invariant = !region_is_inside(m, ir_at(m, in[i])->region, loop);
-        if (invariant) {
+    struct ir_module *m = w->m;
+    const uint32_t *in = ir_in(m, id);
+    uint32_t depth = 0;
+    for (unsigned k = 0; k < ir_at(m, id)->n; k++) {
+        const uint32_t region = ir_at(m, in[k])->region;
+        if (region && w->depth[region] > depth)
+            depth = w->depth[region];
+    }
+    for (unsigned k = 0; k < w->n_loops; k++) {
+        const uint32_t region = ir_at(m, w->loop[k])->region;
+        if (w->depth[region] >= depth) {
             ir_unlink(m, id);
-            ir_insert_before(m, id, ir_at(m, loop)->region, loop);
+            ir_insert_before(m, id, region, w->loop[k]);
+            return;
         }
     }
 }
 
-static void find_loops(struct ir_module *m, uint32_t region)
+static void walk(struct walk *w, uint32_t region, uint32_t depth)
 {
+    struct ir_module *m = w->m;
+    w->depth[region] = depth;
     IR_EACH(m, region, id) {
-        if (!ir_is_construct(ir_at(m, id)->op))
-            continue;
-        for (unsigned k = 0; k < ir_n_regions(m, id); k++)
-            find_loops(m, ir_region(m, id, k));
-        if (ir_at(m, id)->op == OP_LOOP)
-            hoist_from(m, ir_region(m, id, 0), id);
+        const uint16_t op = ir_at(m, id)->op;
+        if (ir_is_construct(op)) {
+            const bool loop = op == OP_LOOP && w->n_loops < IR_MAX_DEPTH;
+            if (loop)
+                w->loop[w->n_loops++] = id;
+            for (unsigned k = 0; k < ir_n_regions(m, id); k++)
+                walk(w, ir_region(m, id, k), depth + 1);
+            w->n_loops -= loop;
+        } else if (w->n_loops && op_info[op].effect == EFFECT_PURE && op != OP_ARG && op != OP_RESULT) {
+            hoist_node(w, id);
+        }
     }
 }
 
 void pass_hoist(struct ir_module *m, uint32_t func)
 {
-    find_loops(m, m->funcs.at[func].region);
+    struct mem *temp = mem_temp(m->mem);
+    struct walk w = {.m = m};
+    w.depth = mem_zalloc(temp, sizeof *w.depth * m->regions.n);
+    walk(&w, m->funcs.at[func].region, 1);
+    mem_temp_end(temp);
 }

@@ -24,6 +24,21 @@ struct copy {
     uint32_t caller;
 };
 
+/* What a function says of all its nodes, they have to say themselves in another function. */
+static void set_flags(struct ir_module *m, uint32_t region, bool fast, bool no_contract)
+{
+    IR_EACH(m, region, id) {
+        struct node *x = ir_at(m, id);
+        if (fast && math_info[x->op].fast)
+            x->flags |= NODE_FAST;
+        if (no_contract && (x->op == OP_ADD || x->op == OP_SUB || x->op == OP_MUL))
+            x->flags |= NODE_NO_CONTRACT;
+        if (ir_is_construct(x->op))
+            for (unsigned k = 0; k < ir_n_regions(m, id); k++)
+                set_flags(m, ir_region(m, id, k), fast, no_contract);
+    }
+}
+
 static uint32_t copied(const struct copy *c, uint32_t id)
 {
     return id < c->n && c->to[id] ? c->to[id] : id;
@@ -118,6 +133,11 @@ static uint32_t inline_call(struct inliner *s, uint32_t caller, uint32_t call)
 
     uint32_t result = 0;
     if (x.type != TYPE_VOID) {
+        const uint32_t body = ir_region(m, c.block, 0);
+        if (!region_ends_in_exit(m, body)) { /* a function may end where control does not come; a region with a result not */
+            struct ir_builder end = {.m = m, .func = caller, .region = body, .place = x.place};
+            ir_node(&end, OP_UNREACHABLE, TYPE_VOID, 0, NULL, 0, 0);
+        }
         result = ir_result(m, c.block, x.type);
         ir_at(m, result)->name = x.name;
     }
@@ -179,6 +199,9 @@ static sk_status inline_func(struct inliner *s, uint32_t func)
     if (s->done[func])
         return SK_OK;
     s->done[func] = 1;
+    const struct func f = s->m->funcs.at[func];
+    if (f.fast || (f.no_contract && !f.kernel))
+        set_flags(s->m, body, f.fast, f.no_contract && !f.kernel);
     if (!has_calls(s->m, body))
         return SK_OK;
     TRY(inline_callees(s, body));

@@ -12,6 +12,7 @@ struct walk {
     struct ir_module *m;
     struct pass_map map;
     uint32_t func;
+    bool later; /* the map has what walked nodes use */
 };
 
 /* The value of a scalar constant, or of a vector of equal ones. */
@@ -192,6 +193,19 @@ static uint32_t extract_rule(struct ir_module *m, uint32_t id)
     return 0;
 }
 
+/* There and back: a CONVERT of `x`, which is a CONVERT of what had the type already and lost nothing. */
+static uint32_t convert_rule(struct ir_module *m, uint32_t id, uint32_t x)
+{
+    if (ir_at(m, x)->op != OP_CONVERT)
+        return 0;
+    const uint32_t from = ir_in(m, x)[0];
+    const enum scalar s = ir_type_scalar(ir_at(m, from)->type), wide = ir_type_scalar(ir_at(m, x)->type);
+    const unsigned class = scalar_info[s].class_, wide_class = scalar_info[wide].class_;
+    bool keeps = s == S_BOOL || (class & CLASS_SU && wide_class & CLASS_SU && scalar_info[wide].bits >= scalar_info[s].bits);
+    keeps = keeps || (class == CLASS_F && wide == S_F32);
+    return keeps && ir_at(m, from)->type == ir_at(m, id)->type ? from : 0;
+}
+
 /* The value that `id` is equal to, or 0; may rewrite it in place to something cheaper. */
 static uint32_t rule(struct ir_module *m, uint32_t id)
 {
@@ -221,6 +235,13 @@ static uint32_t rule(struct ir_module *m, uint32_t id)
         return constant(m, a, &c) ? (c ? b : in[2]) : 0;
     case OP_EXTRACT:
         return extract_rule(m, id);
+    case OP_CONVERT:
+        return convert_rule(m, id, a);
+    case OP_MIN:
+    case OP_MAX:
+    case OP_FMIN:
+    case OP_FMAX:
+        return a == b ? a : 0;
     default:
         if (x.n == 2 && class & CLASS_BSU)
             return integer_rule(m, id, a, b);
@@ -262,21 +283,66 @@ static void dissolve(struct walk *w, uint32_t construct, uint32_t region)
 
 static void walk(struct walk *w, uint32_t region);
 
+/* The region of a switch that runs for the constant `id`; 0: none. */
+static uint32_t chosen_case(const struct ir_module *m, uint32_t sw, uint32_t id)
+{
+    const enum scalar s = ir_type_scalar(ir_at(m, id)->type);
+    const int64_t x = (int64_t)ir_scalar_eval(OP_CONVERT, s, S_I64, 0, ir_at(m, id)->imm, 0, 0);
+    uint32_t other = 0;
+    for (unsigned k = 0; k < ir_n_regions(m, sw); k++) {
+        const struct region *r = ir_region_at(m, ir_region(m, sw, k));
+        for (uint32_t i = 0; i < r->n_cases; i++)
+            if (m->cases.at[r->first_case + i] == x)
+                return ir_region(m, sw, k);
+        if (r->is_default)
+            other = ir_region(m, sw, k);
+    }
+    return other;
+}
+
+/* A construct of which one region runs becomes a block. */
+static void make_block(struct ir_module *m, uint32_t construct, uint32_t region)
+{
+    ir_region_at(m, region)->n_cases = 0;
+    ir_region_at(m, region)->is_default = false;
+    ir_at(m, construct)->op = OP_BLOCK;
+    ir_at(m, construct)->imm = region | (uint64_t)1 << 32;
+    ir_set_inputs(m, construct, 0, NULL);
+}
+
+/* A loop that nothing repeats: its parameters are their first values. */
+static void make_once(struct walk *w, uint32_t loop)
+{
+    struct ir_module *m = w->m;
+    const uint32_t region = ir_region(m, loop, 0);
+    for (uint32_t id = ir_region_at(m, region)->first, next; id && ir_at(m, id)->op == OP_ARG; id = next) {
+        next = ir_at(m, id)->next;
+        map_set(&w->map, id, ir_in(m, loop)[ir_at(m, id)->imm]);
+        ir_unlink(m, id);
+    }
+    make_block(m, loop, region);
+    w->later = true;
+}
+
 static void walk_construct(struct walk *w, uint32_t id)
 {
     struct ir_module *m = w->m;
     const struct node x = *ir_at(m, id);
-    const unsigned n = ir_n_regions(m, id);
 
-    for (unsigned k = 0; k < n; k++)
-        walk(w, ir_region(m, id, k));
-    if (x.op == OP_BLOCK && !region_leaves_to(m, ir_region(m, id, 0), id)) {
-        dissolve(w, id, ir_region(m, id, 0));
-    } else if (x.op == OP_IF && ir_is_const(m, ir_in(m, id)[0])) {
-        const uint32_t taken = ir_region(m, id, ir_at(m, ir_in(m, id)[0])->imm ? 0 : 1);
-        if (!region_leaves_to(m, taken, id))
-            dissolve(w, id, taken);
+    if ((x.op == OP_IF || x.op == OP_SWITCH) && ir_is_const(m, x.in[0])) {
+        uint32_t taken = x.op == OP_IF ? ir_region(m, id, ir_at(m, x.in[0])->imm ? 0 : 1) : chosen_case(m, id, x.in[0]);
+        if (!taken) {
+            ir_unlink(m, id); /* no default: hence no results */
+            return;
+        }
+        make_block(m, id, taken);
     }
+    for (unsigned k = 0; k < ir_n_regions(m, id); k++)
+        walk(w, ir_region(m, id, k));
+    if (x.op == OP_LOOP && !region_leaves_to(m, ir_region(m, id, 0), id))
+        make_once(w, id);
+    if (ir_at(m, id)->op == OP_BLOCK && !region_leaves_to(m, ir_region(m, id, 0), id))
+        dissolve(w, id, ir_region(m, id, 0));
 }
 
 static void walk(struct walk *w, uint32_t region)
@@ -322,6 +388,7 @@ void pass_simplify(struct ir_module *m, uint32_t func)
     struct walk w = {.m = m, .func = func};
     map_init(&w.map, m);
     walk(&w, m->funcs.at[func].region);
-    map_region(&w.map, m->funcs.at[func].region); /* loop operands of back edges name later values */
+    if (w.later)
+        map_region(&w.map, m->funcs.at[func].region);
     map_free(&w.map);
 }

@@ -178,8 +178,7 @@ static sk_value step(sk_tracer *t, const struct step *s)
     return status == SK_OK ? wrap(tracer, out) : nothing(tracer);
 }
 
-#define RUN(function)                                                                                                  \
-    static sk_status function(sk_tracer *t, const struct step *s, const struct tv *x, struct tv *out)
+#define RUN(function) static sk_status function(sk_tracer *t, const struct step *s, const struct tv *x, struct tv *out)
 /* A type as C gives it: a scalar or vector, or void for what is none. */
 static ir_type type_of(unsigned type)
 {
@@ -316,7 +315,8 @@ RUN(run_store) /* a: number of indices */
 RUN(run_array) /* a: threadgroup, b: type, c: dimensions */
 {
     UNUSED;
-    return trace_array(t->trace, s->a ? SPACE_THREADGROUP : SPACE_THREAD, type_of(s->b), s->c, s->shape, out, &t->error);
+    return trace_array(t->trace, s->a ? SPACE_THREADGROUP : SPACE_THREAD, type_of(s->b), s->c, s->shape, out,
+                       &t->error);
 }
 
 RUN(run_local) /* a: type */
@@ -351,7 +351,8 @@ void sk_store_at(sk_value p, unsigned n, sk_value i, sk_value j, sk_value k, sk_
     (void)step(p.tracer, STEP(run_store, .a = n, .n = 5, .v = (sk_value[]){p, i, j, k, v}));
 }
 
-sk_value sk_array_at(sk_tracer *t, bool threadgroup, sk_type elem, unsigned dims, uint64_t n, uint64_t m, uint64_t l, SK_FROM)
+sk_value sk_array_at(sk_tracer *t, bool threadgroup, sk_type elem, unsigned dims, uint64_t n, uint64_t m, uint64_t l,
+                     SK_FROM)
 {
     return step(t, STEP(run_array, .a = threadgroup, .b = elem, .c = dims, .shape = (uint64_t[]){n, m, l}));
 }
@@ -577,7 +578,8 @@ RUN(run_operation) /* a: fast */
             return trace_select(t->trace, x[0], x[1], x[2], out, &t->error);
         if (info->effect == EFFECT_CONVERGENT && op != OP_BARRIER && op != OP_SIMDGROUP_BARRIER)
             return trace_simd(t->trace, op, s->n, x, out, &t->error);
-        if (info->effect == EFFECT_PURE && (info->rule == RULE_SAME || info->rule == RULE_COMPARE || info->rule == RULE_SHIFT))
+        if (info->effect == EFFECT_PURE &&
+            (info->rule == RULE_SAME || info->rule == RULE_COMPARE || info->rule == RULE_SHIFT))
             return s->n == 1 ? trace_unary(t->trace, op, x[0], out, &t->error)
                              : trace_binary(t->trace, op, x[0], x[1], out, &t->error);
     }
@@ -633,8 +635,8 @@ RUN(run_barrier) /* a: of a simdgroup, b: memory */
     return trace_barrier(t->trace, s->a ? OP_SIMDGROUP_BARRIER : OP_BARRIER, s->b, &t->error);
 }
 
-sk_value sk_atomic_at(const char *name, sk_value p, unsigned n_indices, sk_value i, sk_value j, unsigned n_values, sk_value a,
-                      sk_value b, sk_order order, SK_FROM)
+sk_value sk_atomic_at(const char *name, sk_value p, unsigned n_indices, sk_value i, sk_value j, unsigned n_values,
+                      sk_value a, sk_value b, sk_order order, SK_FROM)
 {
     return step(p.tracer, STEP(run_atomic, .name = name, .a = n_indices, .b = n_values, .c = order, .n = 5,
                                .v = (sk_value[]){p, i, j, a, b}));

@@ -13,13 +13,14 @@
 
 struct thread {
     bool second;
-    unsigned axis; /* of the second thread's position */
+    unsigned axis;   /* of the second thread's position */
     unsigned budget; /* nodes that may still be looked at */
 };
 
 /* ---- what is known of a thread ------------------------------------------------------------------------------------------ */
 
-static bool attribute_value(const struct trace *t, uint32_t param, unsigned component, const struct thread *who, uint64_t *out)
+static bool attribute_value(const struct trace *t, uint32_t param, unsigned component, const struct thread *who,
+                            uint64_t *out)
 {
     const struct func *const f = &t->m->funcs.at[t->b.func];
     switch ((enum attribute)t->m->params.at[f->first_param + ir_at(t->m, param)->imm].attribute) {

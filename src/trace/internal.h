@@ -36,12 +36,20 @@ struct func_info {
 struct frame { /* a function being traced */
     uint32_t func, first_scope;
     uint32_t outer_region; /* of the builder, to return to */
-    bool returns; /* a return stands in it */
+    bool returns;          /* a return stands in it */
+    uint32_t prologue;     /* the last of the nodes that parameters need, or 0 */
     uint32_t outer_dead, outer_dead_at;
 };
 
-enum scope_kind { SCOPE_KIND_IF, SCOPE_KIND_ELSE, SCOPE_KIND_RANGE, SCOPE_KIND_WHILE_HEAD, SCOPE_KIND_WHILE,
-                  SCOPE_KIND_WHERE_FIRST, SCOPE_KIND_WHERE_SECOND };
+enum scope_kind {
+    SCOPE_KIND_IF,
+    SCOPE_KIND_ELSE,
+    SCOPE_KIND_RANGE,
+    SCOPE_KIND_WHILE_HEAD,
+    SCOPE_KIND_WHILE,
+    SCOPE_KIND_WHERE_FIRST,
+    SCOPE_KIND_WHERE_SECOND
+};
 
 struct scope {
     uint32_t id;
@@ -53,15 +61,15 @@ struct scope {
     uint32_t first_if;  /* IF: the scope of the chain's first if */
     uint32_t place;
     /* loops */
-    uint32_t test; /* the IF that holds the body; WHILE_HEAD: none yet */
+    uint32_t test;                        /* the IF that holds the body; WHILE_HEAD: none yet */
     uint32_t break_block, continue_block; /* made when first needed: around the LOOP, around the body */
-    uint32_t bounds[3]; /* RANGE: start, stop, step */
-    bool counted;       /* RANGE: the first ARG counts down, the second is the variable */
-    uint32_t first_frozen; /* WHILE: into trace.frozen */
-    struct tv first;       /* WHERE_SECOND: the first value, used */
+    uint32_t bounds[3];                   /* RANGE: start, stop, step */
+    bool counted;                         /* RANGE: the first ARG counts down, the second is the variable */
+    uint32_t first_frozen;                /* WHILE: into trace.frozen */
+    struct tv first;                      /* WHERE_SECOND: the first value, used */
 };
 
-struct frozen { /* a while condition uses a value computed earlier, which read this */
+struct frozen {      /* a while condition uses a value computed earlier, which read this */
     uint32_t source; /* VAR, or the root of memory */
     uint32_t node;   /* the value */
 };
@@ -71,11 +79,12 @@ struct trace {
     struct ir_module *m; /* null once finished */
     struct ir_builder b;
     uint32_t serial, scope_count;
-    struct strtab files; /* outlives the module, so that misuse after the end has a place too */
+    struct strtab files;        /* outlives the module, so that misuse after the end has a place too */
     VEC(uint32_t) file_strings; /* file id to string of the module */
     uint32_t file, line, column, last_line;
     uint32_t dead, dead_at; /* region that collects dead code, or 0; number of scopes open when it began */
-    uint32_t ended_if, ended_elif, ended_head, ended_last; /* the if statement that ended last: first and last scope ids,
+    uint32_t ended_if, ended_elif, ended_head,
+        ended_last;             /* the if statement that ended last: first and last scope ids,
                                                               first and last IF nodes */
     uint64_t threadgroup_bytes; /* of the arrays of the kernel */
     VEC(struct frame) frames;
@@ -90,8 +99,14 @@ struct trace {
 
 #define FAIL(t, err, id, ...) ERR_AT((err), trace_at(t), id __VA_OPT__(, ) __VA_ARGS__)
 
-static inline struct frame *trace_frame(struct trace *t) { return &t->frames.at[t->frames.n - 1]; }
-static inline struct scope *trace_scope_at(struct trace *t, uint32_t index) { return &t->scopes.at[index]; }
+static inline struct frame *trace_frame(struct trace *t)
+{
+    return &t->frames.at[t->frames.n - 1];
+}
+static inline struct scope *trace_scope_at(struct trace *t, uint32_t index)
+{
+    return &t->scopes.at[index];
+}
 static inline void trace_effect(struct trace *t, unsigned fx)
 {
     t->funcs.at[t->b.func].effects = (uint8_t)(t->funcs.at[t->b.func].effects | fx);
@@ -100,8 +115,14 @@ static inline struct tv trace_value(const struct trace *t, uint32_t id)
 {
     return (struct tv){.kind = TV_VALUE, .id = id, .func = t->b.func, .serial = t->serial};
 }
-static inline bool tv_is_weak(struct tv v) { return v.kind == TV_INT || v.kind == TV_FLOAT || v.kind == TV_BOOL; }
-static inline ir_type trace_node_type(const struct trace *t, uint32_t id) { return ir_at(t->m, id)->type; }
+static inline bool tv_is_weak(struct tv v)
+{
+    return v.kind == TV_INT || v.kind == TV_FLOAT || v.kind == TV_BOOL;
+}
+static inline ir_type trace_node_type(const struct trace *t, uint32_t id)
+{
+    return ir_at(t->m, id)->type;
+}
 
 /* ---- use.c ---- */
 /* The tracer takes operations now: it has not finished, and a kernel or function is open. */
@@ -141,7 +162,9 @@ sk_status trace_integer(struct trace *t, struct tv v, const char *what, uint32_t
 /* An operation with a given type, folded if it can be. */
 uint32_t trace_given(struct trace *t, enum op op, ir_type type, unsigned n, const uint32_t *in, uint64_t imm);
 uint32_t trace_splat(struct trace *t, uint32_t id, unsigned width);
-struct type_text { char at[64]; };
+struct type_text {
+    char at[64];
+};
 struct type_text trace_type_text(const struct trace *t, ir_type type);
 struct type_text trace_weak_text(struct tv v);
 
@@ -158,7 +181,7 @@ sk_status trace_push(struct trace *t, enum scope_kind kind, unsigned levels, str
 /* The innermost scope, if it is the one with this number. */
 sk_status trace_innermost(struct trace *t, uint32_t id, struct scope **out, sk_error *err);
 sk_status trace_left_open(struct trace *t, sk_error *err); /* the error: the innermost scope should have ended */
-void trace_dead(struct trace *t); /* an exit has just been emitted: what follows here is dropped */
+void trace_dead(struct trace *t);              /* an exit has just been emitted: what follows here is dropped */
 bool trace_is_dead_end(const struct trace *t); /* the innermost scope has come to its end after an exit */
 /* Takes the nodes from `first` up to, not including, `end` (0: all the rest) to the end of another region. */
 void trace_move(struct trace *t, uint32_t first, uint32_t end, uint32_t to);

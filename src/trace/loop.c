@@ -66,7 +66,8 @@ static sk_status range_bound(struct trace *t, struct tv v, enum scalar s, bool n
     if (narrowed && scalar_info[from].class_ == CLASS_U && scalar_info[from].bits == scalar_info[s].bits) {
         const uint32_t fits = ir_op2(&t->b, OP_LE, v.id, ir_const(t->m, (ir_type)from, largest(s)));
         if (!ir_is_const(t->m, fits)) {
-            const uint32_t text = ir_string(t->m, "a bound of sk.range is past the largest signed integer of its width");
+            const uint32_t text =
+                ir_string(t->m, "a bound of sk.range is past the largest signed integer of its width");
             (void)ir_node(&t->b, OP_ASSERT, TYPE_VOID, 1, &fits, 0, text);
         } else if (!ir_at(t->m, fits)->imm) {
             return FAIL(t, err, RANGE_BOUND, scalar_info[s].name);
@@ -111,7 +112,8 @@ static bool at_most(const struct trace *t, uint32_t id, uint64_t limit, unsigned
         const enum scalar from = (enum scalar)trace_node_type(t, in[0]);
         if (scalar_info[from].class_ == CLASS_B)
             return limit >= 1;
-        if (scalar_info[from].class_ == CLASS_F || (is_signed(from) && (!is_signed(s) || scalar_info[from].bits > scalar_info[s].bits)))
+        if (scalar_info[from].class_ == CLASS_F ||
+            (is_signed(from) && (!is_signed(s) || scalar_info[from].bits > scalar_info[s].bits)))
             return false;
         return largest(from) <= limit || at_most(t, in[0], limit, depth);
     }
@@ -315,8 +317,8 @@ static bool is_replayable(const struct trace *t, uint32_t id)
     if (x->op == OP_IF) {
         for (unsigned k = 0; k < 2; k++)
             IR_EACH(t->m, ir_region(t->m, id, k), inner)
-                if (ir_at(t->m, inner)->op != OP_YIELD && !is_replayable(t, inner))
-                    return false;
+        if (ir_at(t->m, inner)->op != OP_YIELD && !is_replayable(t, inner))
+            return false;
         return ir_n_results(t->m, id) > 0;
     }
     return effect == EFFECT_PURE || effect == EFFECT_READ;
@@ -404,8 +406,9 @@ static sk_status note_dependencies(struct trace *t, uint32_t cond, uint32_t firs
         const uint16_t op = ir_at(t->m, id)->op;
         if (value) {
             if (value == id && of_statement(t, id))
-                atomic |= op == OP_CALL ? !is_replayable(t, id)
-                                        : op_info[op].effect == EFFECT_ATOMIC || op_info[op].effect == EFFECT_CONVERGENT;
+                atomic |= op == OP_CALL
+                              ? !is_replayable(t, id)
+                              : op_info[op].effect == EFFECT_ATOMIC || op_info[op].effect == EFFECT_CONVERGENT;
             note_reads(t, id, value);
         }
         for (unsigned k = 0; k < ir_at(t->m, id)->n; k++)
@@ -413,7 +416,7 @@ static sk_status note_dependencies(struct trace *t, uint32_t cond, uint32_t firs
         if (ir_is_construct(op))
             for (unsigned r = 0; r < ir_n_regions(t->m, id); r++)
                 IR_EACH(t->m, ir_region(t->m, id, r), inner)
-                    visit(t, inner, value, replayed);
+        visit(t, inner, value, replayed);
     }
     return atomic ? FAIL(t, err, WHILE_ATOMIC) : SK_OK;
 }
@@ -472,7 +475,8 @@ sk_status trace_end_while(struct trace *t, const struct scope *s, sk_error *err)
         VEC_PUSH(t->mem, &t->work, ir_region(t->m, s->construct, 0));
         while (t->work.n > base && !wrong) {
             const uint32_t region = t->work.at[--t->work.n];
-            IR_EACH(t->m, region, id) {
+            IR_EACH(t->m, region, id)
+            {
                 wrong = wrong ? wrong : writes_frozen(t, id, s->first_frozen);
                 if (ir_is_construct(ir_at(t->m, id)->op))
                     for (unsigned r = 0; r < ir_n_regions(t->m, id); r++)
@@ -482,7 +486,8 @@ sk_status trace_end_while(struct trace *t, const struct scope *s, sk_error *err)
         t->work.n = base;
     }
     if (wrong)
-        return ERR_AT(err, ir_err_place(t->m, s->place), WHILE_FROZEN, ir_err_place(t->m, ir_at(t->m, wrong)->place).line);
+        return ERR_AT(err, ir_err_place(t->m, s->place), WHILE_FROZEN,
+                      ir_err_place(t->m, ir_at(t->m, wrong)->place).line);
     if (repeats(t, s)) {
         struct ir_builder b = t->b;
         b.region = ir_region(t->m, s->test, 0);

@@ -1,7 +1,7 @@
 /* memory.c - locals, arrays, loads, stores, atomics. */
 #include "trace/internal.h"
 
-#include <inttypes.h>
+#include <stdio.h>
 
 /* ---- locals -------------------------------------------------------------------------------------------------------- */
 
@@ -37,8 +37,10 @@ sk_status trace_assign_op(struct trace *t, struct tv local, enum op op, struct t
     struct tv left, right;
     TRY(trace_use(t, local, &left, err));
     TRY(trace_use(t, v, &right, err));
-    if (right.kind == TV_VALUE && ir_type_scalar(trace_node_type(t, right.id)) == S_BOOL && ir_type_scalar(type) != S_BOOL)
-        right = trace_value(t, ir_convert(&t->b, ir_type_with(trace_node_type(t, right.id), ir_type_scalar(type)), right.id));
+    if (right.kind == TV_VALUE && ir_type_scalar(trace_node_type(t, right.id)) == S_BOOL &&
+        ir_type_scalar(type) != S_BOOL)
+        right = trace_value(
+            t, ir_convert(&t->b, ir_type_with(trace_node_type(t, right.id), ir_type_scalar(type)), right.id));
     TRY(trace_binary(t, op, left, right, &right, err));
     return trace_assign(t, local, right, err);
 }
@@ -63,8 +65,8 @@ static uint32_t declare(struct trace *t, enum space space, ir_type whole)
     return ir_node(&b, OP_ALLOC, TYPE_POINTER(space), 0, NULL, 0, whole);
 }
 
-sk_status trace_array(struct trace *t, enum space space, ir_type elem, unsigned n_dims, const uint64_t *shape, struct tv *out,
-                      sk_error *err)
+sk_status trace_array(struct trace *t, enum space space, ir_type elem, unsigned n_dims, const uint64_t *shape,
+                      struct tv *out, sk_error *err)
 {
     TRY(trace_open(t, err));
     const bool shared = space == SPACE_THREADGROUP;
@@ -123,8 +125,8 @@ struct place_in_memory {
 };
 
 /* Checks the pointer and its indices and reads what they read, but emits no address yet. */
-static sk_status look_up(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct place_in_memory *p,
-                         sk_error *err)
+static sk_status look_up(struct trace *t, struct tv pointer, unsigned n, const struct tv *index,
+                         struct place_in_memory *p, sk_error *err)
 {
     TRY(trace_use_pointer(t, pointer, err));
     p->pointer = pointer.id;
@@ -182,7 +184,8 @@ static uint32_t read_at(struct trace *t, const struct place_in_memory *p)
 
 /* ---- loads and stores ---------------------------------------------------------------------------------------------- */
 
-sk_status trace_load(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv *out, sk_error *err)
+sk_status trace_load(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv *out,
+                     sk_error *err)
 {
     struct place_in_memory p;
     TRY(look_up(t, pointer, n, index, &p, err));
@@ -190,17 +193,17 @@ sk_status trace_load(struct trace *t, struct tv pointer, unsigned n, const struc
     return SK_OK;
 }
 
-sk_status trace_store(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv v, sk_error *err)
+sk_status trace_store(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv v,
+                      sk_error *err)
 {
     struct place_in_memory p;
     uint32_t in[2];
-    char what[96] = "element of '";
+    char what[96];
     TRY(look_up(t, pointer, n, index, &p, err));
     if (p.info.space == SPACE_CONSTANT)
         return FAIL(t, err, STORE_TO_CONSTANT, p.name);
     TRY(trace_use(t, v, &v, err));
-    (void)strncat(what, p.name, sizeof what - 16);
-    (void)strcat(what, "'");
+    (void)snprintf(what, sizeof what, "element of '%s'", p.name);
     TRY(trace_implicit_node(t, v, p.info.elem, what, &in[1], err));
     in[0] = address(t, &p);
     if (p.info.atomic) {
@@ -253,8 +256,9 @@ static unsigned atomic_values(enum op op)
     return (unsigned)op_info[op].n - 1;
 }
 
-sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned n, const struct tv *index, unsigned n_values,
-                       const struct tv *values, enum memory_order order, struct tv *out, sk_error *err)
+sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned n, const struct tv *index,
+                       unsigned n_values, const struct tv *values, enum memory_order order, struct tv *out,
+                       sk_error *err)
 {
     struct place_in_memory p;
     uint32_t in[3];

@@ -156,7 +156,8 @@ sk_status trace_binary(struct trace *t, enum op op, struct tv a, struct tv b, st
 }
 
 /* Functions that exist for floats only take integers as f32, as NumPy's do; min, max, abs and clamp keep integers. */
-sk_status trace_math(struct trace *t, enum op op, bool fast, unsigned n, const struct tv *a, struct tv *out, sk_error *err)
+sk_status trace_math(struct trace *t, enum op op, bool fast, unsigned n, const struct tv *a, struct tv *out,
+                     sk_error *err)
 {
     struct tv v[3];
     uint32_t in[3];

@@ -5,9 +5,6 @@
 
 /* ---- life ---------------------------------------------------------------------------------------------------------- */
 
-/* The one variable of the process: numbers tell values of one tracer from those of another, whatever the address. */
-static uint32_t serials;
-
 static void fill(struct trace *t)
 {
     t->m = ir_module_new(t->mem);
@@ -23,9 +20,8 @@ struct trace *trace_new(struct mem *m)
     struct trace *const t = mem_zalloc(m, sizeof *t);
     t->mem = m;
     strtab_init(&t->files, m);
-    do
-        t->serial = __atomic_add_fetch(&serials, 1, __ATOMIC_RELAXED);
-    while (t->serial == 0);
+    /* There is no counter, since the library has no variables: address and time tell tracers apart. */
+    t->serial = (uint32_t)hash_u64(os_nanoseconds(), (uintptr_t)t) | 1u;
     jmp_buf *const outer = m->recover;
     jmp_buf here;
     if (_setjmp(here) != 0) { /* only this function knows t: free it, and jump on */
@@ -141,7 +137,8 @@ uint32_t trace_symbol(struct trace *t, const char *name)
     if (*name >= '0' && *name <= '9')
         text[n++] = '_';
     for (; *name && n < sizeof text; name++) {
-        const bool plain = (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
+        const bool plain =
+            (*name >= 'a' && *name <= 'z') || (*name >= 'A' && *name <= 'Z') || (*name >= '0' && *name <= '9');
         text[n++] = plain ? *name : '_';
     }
     return strtab_id(&t->m->strings, text, n);
@@ -266,7 +263,7 @@ sk_status trace_end(struct trace *t, sk_error *err)
     const struct func *const f = &t->m->funcs.at[t->b.func];
     const char *const name = strtab_str(&t->m->strings, f->name);
     const struct err_place place = ir_err_place(t->m, f->place);
-    if (f->kernel && !ir_region_at(t->m, f->region)->first)
+    if (f->kernel && ir_region_at(t->m, f->region)->last == trace_frame(t)->prologue)
         return ERR_AT(err, place, EMPTY_KERNEL, name);
     if (f->result != TYPE_VOID && falls_out(t, f->region))
         return ERR_AT(err, place, NO_RETURN, name);
@@ -283,8 +280,12 @@ void trace_abandon(struct trace *t)
 {
     if (!t->m || t->frames.n == 0)
         return;
-    t->m->funcs.n = t->b.func;
-    t->funcs.n = t->b.func;
+    struct func *const f = &t->m->funcs.at[t->b.func];
+    struct region *const body = ir_region_at(t->m, f->region);
+    body->first = body->last = 0;
+    f->kernel = false;
+    f->result = TYPE_VOID;
+    f->n_params = 0;
     leave_frame(t);
 }
 
@@ -329,7 +330,7 @@ static sk_status check_attribute(struct trace *t, const struct trace_param_desc 
 static sk_status check_param(struct trace *t, const struct trace_param_desc *d, const struct func *f, sk_error *err)
 {
     const bool pointer = ir_type_is_pointer(d->type);
-    if (ir_region_at(t->m, f->region)->first)
+    if (ir_region_at(t->m, f->region)->last != trace_frame(t)->prologue)
         return FAIL(t, err, PARAM_LATE, d->name);
     if (d->type == TYPE_VOID || (pointer && d->elem == TYPE_VOID))
         return FAIL(t, err, PARAM_TYPE, d->name);
@@ -355,6 +356,14 @@ static sk_status check_param(struct trace *t, const struct trace_param_desc *d, 
     return SK_OK;
 }
 
+/* Metal's attributes are unsigned: where a signed one is asked for, the parameter is converted. */
+static ir_type declared_type(const struct trace_param_desc *d, bool kernel)
+{
+    const enum scalar s = ir_type_scalar(d->type);
+    const bool twin = kernel && d->kind == PARAM_ATTRIBUTE && scalar_info[s].class_ == CLASS_S;
+    return twin ? ir_type_with(d->type, (enum scalar)(s + 1)) : d->type;
+}
+
 sk_status trace_param(struct trace *t, const struct trace_param_desc *d, struct tv *out, sk_error *err)
 {
     TRY(trace_open(t, err));
@@ -364,7 +373,7 @@ sk_status trace_param(struct trace *t, const struct trace_param_desc *d, struct 
     const bool pointer = ir_type_is_pointer(d->type);
     const struct param p = {.name = name,
                             .place = t->b.place,
-                            .type = d->type,
+                            .type = declared_type(d, f->kernel),
                             .elem = pointer ? d->elem : TYPE_VOID,
                             .kind = f->kernel ? d->kind : (uint8_t)PARAM_VALUE,
                             .attribute = f->kernel && d->kind == PARAM_ATTRIBUTE ? d->attribute : (uint8_t)ATTR_NONE,
@@ -377,6 +386,9 @@ sk_status trace_param(struct trace *t, const struct trace_param_desc *d, struct 
         const struct pointer_info info = {
             .name = name, .elem = d->elem, .space = (uint8_t)ir_type_space(d->type), .atomic = d->atomic};
         VEC_PUSH(t->mem, &t->pointers, info);
+    } else if (p.type != d->type) {
+        out->id = ir_convert(&t->b, d->type, out->id);
+        trace_frame(t)->prologue = out->id;
     }
     return SK_OK;
 }

@@ -16,12 +16,12 @@ struct trace; /* one kernel with the functions it calls */
 
 enum tv_kind {
     TV_NONE,
-    TV_VALUE,   /* node `id` */
-    TV_INT,     /* weak integer: (negative ? -magnitude : magnitude) */
-    TV_FLOAT,   /* weak float */
-    TV_BOOL,    /* weak bool: magnitude 0 or 1 */
-    TV_LOCAL,   /* VAR node `id` */
-    TV_POINTER  /* node `id`; magnitude is the tracer's record of its element type and shape */
+    TV_VALUE,  /* node `id` */
+    TV_INT,    /* weak integer: (negative ? -magnitude : magnitude) */
+    TV_FLOAT,  /* weak float */
+    TV_BOOL,   /* weak bool: magnitude 0 or 1 */
+    TV_LOCAL,  /* VAR node `id` */
+    TV_POINTER /* node `id`; magnitude is the tracer's record of its element type and shape */
 };
 
 struct tv {
@@ -39,13 +39,19 @@ static inline struct tv tv_int(int64_t i)
 {
     return (struct tv){.kind = TV_INT, .negative = i < 0, .magnitude = i < 0 ? 0u - (uint64_t)i : (uint64_t)i};
 }
-static inline struct tv tv_float(double f) { return (struct tv){.kind = TV_FLOAT, .f = f}; }
-static inline struct tv tv_bool(bool b) { return (struct tv){.kind = TV_BOOL, .magnitude = b}; }
+static inline struct tv tv_float(double f)
+{
+    return (struct tv){.kind = TV_FLOAT, .f = f};
+}
+static inline struct tv tv_bool(bool b)
+{
+    return (struct tv){.kind = TV_BOOL, .magnitude = b};
+}
 
 /* ---- life ---- */
 struct trace *trace_new(struct mem *m);
-void trace_free(struct trace *t); /* null allowed */
-uint32_t trace_serial(const struct trace *t); /* unique among all tracers of the process that are alive */
+void trace_free(struct trace *t);             /* null allowed */
+uint32_t trace_serial(const struct trace *t); /* not 0; that of another tracer differs, one chance in 2^31 aside */
 /* The finished module; the tracer refuses further use ("outside its kernel"). SK_ERR_TRACE if a block is open or
  * nothing was traced. The caller owns *out. Runs the verifier. */
 sk_status trace_finish(struct trace *t, struct ir_module **out, sk_error *err);
@@ -80,7 +86,8 @@ struct trace_param_desc {
 sk_status trace_param(struct trace *t, const struct trace_param_desc *d, struct tv *out, sk_error *err);
 /* Ends the function begun last: refuses open blocks; a function with a result must end in a return on every path. */
 sk_status trace_end(struct trace *t, sk_error *err);
-/* Gives up the function begun last and all since (after a Python exception). */
+/* Gives up the function begun last (after a Python exception). Its number stays taken, by an empty function, so that
+ * numbers of functions ended since and values made in it keep their meaning. */
 void trace_abandon(struct trace *t);
 sk_status trace_return(struct trace *t, const struct tv *value, sk_error *err); /* value null: none */
 sk_status trace_call(struct trace *t, uint32_t func, unsigned n, const struct tv *args, struct tv *out, sk_error *err);
@@ -90,36 +97,42 @@ ir_type trace_type(const struct trace *t, struct tv v); /* TYPE_VOID for weak nu
 /* A typed value of exactly type `to` by the implicit conversions of stores, arguments and returns; `what` names the
  * target in errors ("element of 'out'", "argument 'x'"). */
 sk_status trace_implicit(struct trace *t, struct tv v, ir_type to, const char *what, struct tv *out, sk_error *err);
-sk_status trace_cast(struct trace *t, struct tv v, ir_type to, struct tv *out, sk_error *err);      /* sk.cast */
-sk_status trace_bitcast(struct trace *t, struct tv v, ir_type to, struct tv *out, sk_error *err);   /* as_type */
-sk_status trace_snapshot(struct trace *t, struct tv v, struct tv *out, sk_error *err);              /* v.value, +v */
+sk_status trace_cast(struct trace *t, struct tv v, ir_type to, struct tv *out, sk_error *err);    /* sk.cast */
+sk_status trace_bitcast(struct trace *t, struct tv v, ir_type to, struct tv *out, sk_error *err); /* as_type */
+sk_status trace_snapshot(struct trace *t, struct tv v, struct tv *out, sk_error *err);            /* v.value, +v */
 /* op: the IR operation as the language means it: DIV true division, DIV_FLOOR and REM_FLOOR //, %, IPOW **, SHL, SHR,
  * comparisons, AND OR XOR; NEG, NOT for unary. */
 sk_status trace_unary(struct trace *t, enum op op, struct tv a, struct tv *out, sk_error *err);
 sk_status trace_binary(struct trace *t, enum op op, struct tv a, struct tv b, struct tv *out, sk_error *err);
 /* A row of math.def, also MIN, MAX, ABS, CLAMP on integers. */
-sk_status trace_math(struct trace *t, enum op op, bool fast, unsigned n, const struct tv *a, struct tv *out, sk_error *err);
+sk_status trace_math(struct trace *t, enum op op, bool fast, unsigned n, const struct tv *a, struct tv *out,
+                     sk_error *err);
 sk_status trace_select(struct trace *t, struct tv c, struct tv a, struct tv b, struct tv *out, sk_error *err);
-sk_status trace_extract(struct trace *t, struct tv v, unsigned component, struct tv *out, sk_error *err); /* .x .y .z .w */
-sk_status trace_make(struct trace *t, ir_type vector, unsigned n, const struct tv *parts, struct tv *out, sk_error *err);
+sk_status trace_extract(struct trace *t, struct tv v, unsigned component, struct tv *out,
+                        sk_error *err); /* .x .y .z .w */
+sk_status trace_make(struct trace *t, ir_type vector, unsigned n, const struct tv *parts, struct tv *out,
+                     sk_error *err);
 
 /* ---- locals and memory ---- */
 sk_status trace_local(struct trace *t, ir_type type, struct tv init, struct tv *out, sk_error *err);
 sk_status trace_assign(struct trace *t, struct tv local, struct tv v, sk_error *err);
 sk_status trace_assign_op(struct trace *t, struct tv local, enum op op, struct tv v, sk_error *err); /* v += x … */
 /* A threadgroup (or thread) array; n_dims >= 1, row-major. */
-sk_status trace_array(struct trace *t, enum space space, ir_type elem, unsigned n_dims, const uint64_t *shape, struct tv *out,
-                      sk_error *err);
+sk_status trace_array(struct trace *t, enum space space, ir_type elem, unsigned n_dims, const uint64_t *shape,
+                      struct tv *out, sk_error *err);
 ir_type trace_elem(const struct trace *t, struct tv pointer);
 unsigned trace_dims(const struct trace *t, struct tv pointer); /* 1 for parameters */
-sk_status trace_load(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv *out, sk_error *err);
-sk_status trace_store(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv v, sk_error *err);
+sk_status trace_load(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv *out,
+                     sk_error *err);
+sk_status trace_store(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv v,
+                      sk_error *err);
 /* sk.load(p, i, where=c, other=0): reads only where c holds. */
 sk_status trace_load_where(struct trace *t, struct tv pointer, unsigned n, const struct tv *index, struct tv where,
                            struct tv other, struct tv *out, sk_error *err);
 /* op: ATOMIC_*; values: none for load, one, or (expected, desired) for ATOMIC_CAS; out null or TV_NONE for store. */
-sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned n, const struct tv *index, unsigned n_values,
-                       const struct tv *values, enum memory_order order, struct tv *out, sk_error *err);
+sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned n, const struct tv *index,
+                       unsigned n_values, const struct tv *values, enum memory_order order, struct tv *out,
+                       sk_error *err);
 
 /* ---- threads ---- */
 sk_status trace_barrier(struct trace *t, enum op op, unsigned memory, sk_error *err); /* BARRIER, SIMDGROUP_BARRIER */

@@ -27,7 +27,7 @@ sk_status trace_open(struct trace *t, sk_error *err)
 
 SK_COLD static sk_status not_here(struct trace *t, struct tv v, sk_error *err)
 {
-    if (v.serial != t->serial)
+    if (v.serial != t->serial || v.id >= t->m->nodes.n)
         return FAIL(t, err, OTHER_KERNEL);
     const struct func *const funcs = t->m->funcs.at;
     if (v.func != t->b.func) {
@@ -53,7 +53,7 @@ static bool is_visible(const struct trace *t, uint32_t id)
 static sk_status check(struct trace *t, struct tv v, sk_error *err)
 {
     TRY(trace_open(t, err));
-    if (SK_UNLIKELY(v.serial != t->serial || v.func != t->b.func || !is_visible(t, v.id)))
+    if (SK_UNLIKELY(v.serial != t->serial || v.func != t->b.func || v.id >= t->m->nodes.n || !is_visible(t, v.id)))
         return not_here(t, v, err);
     return SK_OK;
 }
@@ -70,9 +70,7 @@ sk_status trace_use(struct trace *t, struct tv v, struct tv *out, sk_error *err)
         v = trace_value(t, ir_node(&t->b, OP_GET, trace_node_type(t, v.id), 1, &v.id, 0, 0));
         break;
     }
-    case TV_POINTER:
-        TRY(check(t, v, err));
-        return FAIL(t, err, POINTER_AS_VALUE, trace_pointer_name(t, v.magnitude));
+    case TV_POINTER: TRY(check(t, v, err)); return FAIL(t, err, POINTER_AS_VALUE, trace_pointer_name(t, v.magnitude));
     case TV_NONE: return FAIL(t, err, NO_VALUE);
     }
     *out = v;
@@ -336,8 +334,8 @@ uint32_t trace_coerce(struct trace *t, struct tv v, ir_type type)
     const enum scalar s = ir_type_scalar(type);
     if (v.kind == TV_VALUE && trace_node_type(t, v.id) == type)
         return v.id;
-    const uint32_t id = v.kind != TV_VALUE ? weak_const(t, v, s)
-                                           : ir_convert(&t->b, ir_type_with(trace_node_type(t, v.id), s), v.id);
+    const uint32_t id =
+        v.kind != TV_VALUE ? weak_const(t, v, s) : ir_convert(&t->b, ir_type_with(trace_node_type(t, v.id), s), v.id);
     return ir_type_width(trace_node_type(t, id)) == ir_type_width(type) ? id : trace_splat(t, id, ir_type_width(type));
 }
 
@@ -370,7 +368,8 @@ sk_status trace_implicit_node(struct trace *t, struct tv v, ir_type to, const ch
             return SK_OK;
         }
         if (width == 0 || (v.kind == TV_FLOAT && class_of(s) != CLASS_F))
-            return FAIL(t, err, NEEDS_CAST, what, trace_type_text(t, to).at, v.kind == TV_FLOAT ? "a float" : "a number");
+            return FAIL(t, err, NEEDS_CAST, what, trace_type_text(t, to).at,
+                        v.kind == TV_FLOAT ? "a float" : "a number");
         TRY(trace_weak(t, v, s, out, err));
         *out = trace_splat(t, *out, width);
         return SK_OK;
@@ -456,7 +455,8 @@ static sk_status cast_weak(struct trace *t, struct tv v, enum scalar s, uint32_t
     *out = weak_const(t, whole, s);
     return SK_OK;
 }
-_Static_assert(S_U8 == S_I8 + 1 && S_U16 == S_I16 + 1 && S_U32 == S_I32 + 1 && S_U64 == S_I64 + 1, "twins are neighbours");
+_Static_assert(S_U8 == S_I8 + 1 && S_U16 == S_I16 + 1 && S_U32 == S_I32 + 1 && S_U64 == S_I64 + 1,
+               "twins are neighbours");
 
 sk_status trace_cast(struct trace *t, struct tv v, ir_type to, struct tv *out, sk_error *err)
 {

@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static struct mem mem;
@@ -597,6 +598,39 @@ static void overlapping_stores(void)
     CHECK_EQ(last[0], 99);
 }
 
+/* An index added to an index; a get before a set. */
+static void two_indices(void)
+{
+    static uint32_t out[64], in[64][4];
+    for (uint32_t k = 0; k < 256; k++)
+        in[k / 4][k % 4] = 1000 + k;
+    ok("kernel k(o: device u32, a: device [u32 x 4], i: u32 [thread_position_in_grid]) {\n"
+       "  %v.0 = var u32 %i\n"
+       "  %old.1 = get u32 %v.0\n"
+       "  %j.2 = and u32 %i, 3:u32\n"
+       "  set %v.0, %j.2\n"
+       "  %row.3 = index ptr.device %a, %old.1 of [u32 x 4]\n"
+       "  %jj.4 = get u32 %v.0\n"
+       "  %p.5 = index ptr.device %row.3, %jj.4 of u32\n"
+       "  %q.6 = index ptr.device %row.3, %old.1 of u8\n"
+       "  %x.7 = load u32 %p.5\n"
+       "  %far.8 = gt bool %old.1, 60:u32\n"
+       "  %y.9: u32 = if %far.8 {\n"
+       "    yield 0:u32\n"
+       "  } else {\n"
+       "    %b.10 = load u8 %q.6\n"
+       "    %w.11 = convert u32 %b.10\n"
+       "    yield %w.11\n"
+       "  }\n"
+       "  %z.12 = add u32 %x.7, %y.9\n"
+       "  %po.13 = index ptr.device %o, %old.1 of u32\n"
+       "  store %po.13, %z.12\n"
+       "}\n",
+       CALL(64, 64, BUF(out), BUF(in)));
+    for (uint32_t k = 0; k < 64; k++)
+        CHECK_EQ(out[k], in[k][k & 3] + (k > 60 ? 0 : ((const uint8_t *)in)[16 * k + k]));
+}
+
 /* ---- barriers --------------------------------------------------------------------------------------------------- */
 
 static void reduction(void)
@@ -721,6 +755,32 @@ static void fragments(void)
     }
 }
 
+/* The lanes that did not wait end first: what is released goes on without them. */
+static void fragment_alone(void)
+{
+    static uint32_t out[64];
+    memset(out, 0, sizeof out);
+    ok("kernel k(o: device u32, li: u32 [thread_index_in_threadgroup]) {\n"
+       "  %lane.0 = and u32 %li, 31:u32\n"
+       "  block {\n"
+       "    %low.1 = lt bool %lane.0, 8:u32\n"
+       "    if %low.1 {\n"
+       "      br 1\n"
+       "    }\n"
+       "    barrier memory(none)\n"
+       "  }\n"
+       "  %p.2 = index ptr.device %o, %li of u32\n"
+       "  %old.3 = load u32 %p.2\n"
+       "  %mask.4 = simd_active_threads_mask u64\n"
+       "  %m.5 = convert u32 %mask.4\n"
+       "  %new.6 = add u32 %old.3, %m.5\n"
+       "  store %p.2, %new.6\n"
+       "}\n",
+       CALL(64, 64, BUF(out)));
+    for (uint32_t k = 0; k < 64; k++)
+        CHECK_EQ(out[k], k % 32 < 8 ? 0xffu : 0xffffff00u);
+}
+
 static const char two_barriers[] = "kernel k(o: device u32, li: u32 [thread_index_in_threadgroup], g: u32 [threadgroup_position_in_grid]) {\n"
                                    "  %c.0 = lt bool %li, 40:u32\n"
                                    "  %odd.1 = eq bool %g, 1:u32\n"
@@ -843,6 +903,11 @@ static void out_of_bounds(void)
     for (int k = 0; k < 100; k++)
         CHECK_EQ(out[k], k < 3 ? 0 : k - 2);
 
+    d = 0; /* a last element that is not whole */
+    CHECK_EQ(run(shifted_copy, CALL(96, 96, BUF(out), {in, 95 * 4 + 2}, {&d, 4})), SK_ERR_FAULT);
+    CHECK(strstr(error.message, "index 95, its size is 95, in thread (95, 0, 0);"));
+    CHECK_EQ(out[95], 0);
+
     d = 0; /* writes past the end are dropped */
     out[50] = -1;
     CHECK_EQ(run(shifted_copy, CALL(100, 64, {out, 200}, BUF(in), {&d, 4})), SK_ERR_FAULT);
@@ -854,6 +919,46 @@ static void out_of_bounds(void)
 
     CHECK_EQ(run(shifted_copy, CALL(1, 1, BUF(out), {in, 0}, {&d, 4})), SK_ERR_FAULT);
     CHECK(strstr(error.message, "index 0, its size is 0"));
+}
+
+/* Indices at the limits of 32 bits in a buffer of 4 GiB, which is never touched. */
+static void large_buffer(void)
+{
+    const size_t size = (size_t)1 << 32;
+    uint8_t out[64];
+    char *const big = mmap(NULL, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (big == MAP_FAILED)
+        return;
+    struct interp_arg args[] = {BUF(out), {big, size}};
+    for (unsigned wraps = 0; wraps < 2; wraps++) {
+        const char *const text = wraps ? "kernel k(o: device u8, a: device u8, i: u32 [thread_position_in_grid]) {\n"
+                                         "  %j.0 = add u32 %i, 4294967280:u32\n"
+                                         "  %p.1 = index ptr.device %a, %j.0 of u8\n"
+                                         "  %x.2 = load u8 %p.1\n"
+                                         "  %q.3 = index ptr.device %o, %i of u8\n"
+                                         "  store %q.3, %x.2\n"
+                                         "}\n"
+                                       : "kernel k(o: device u8, a: device u8, i: u32 [thread_position_in_grid]) {\n"
+                                         "  %s.0 = convert i32 %i\n"
+                                         "  %j.1 = sub i32 %s.0, 5:i32\n"
+                                         "  %p.2 = index ptr.device %a, %j.1 of u8\n"
+                                         "  %x.3 = load u8 %p.2\n"
+                                         "  %q.4 = index ptr.device %o, %i of u8\n"
+                                         "  store %q.4, %x.3\n"
+                                         "}\n";
+        struct ir_module *m;
+        struct interp_program *p;
+        sk_error_clear(&error);
+        CHECK_EQ(ir_parse(&mem, text, strlen(text), "test.ir", &m, &error), SK_OK);
+        CHECK_EQ(interp_compile(&mem, m, 1, &p, &error), SK_OK);
+        const struct interp_launch l = {.threads = {64, 1, 1}, .threadgroup = {64, 1, 1}, .args = args};
+        CHECK_EQ(interp_run(p, &l, &mem, &error), wraps ? SK_OK : SK_ERR_FAULT);
+        if (!wraps)
+            CHECK(strstr(error.message, "index -5, its size is 4294967296, in thread (0, 0, 0)"));
+        interp_free(p);
+        ir_module_free(m);
+    }
+    munmap(big, size);
 }
 
 /* The fault of the lowest thread counts, not the first in time; of one thread the first in program order. */
@@ -986,6 +1091,22 @@ static const char spin_in_locals[] = "kernel k(f: device u32, o: device u32, i: 
                                      "  }\n"
                                      "}\n";
 
+static const char spin_with_param[] = "kernel k(f: device u32, o: device u32, i: u32 [thread_position_in_grid]) {\n"
+                                      "  %s.0 = alloc ptr.threadgroup of [u32 x 4]\n"
+                                      "  %r.1: u32 = loop (%e.2: u32 = %i, %x.3: u32 = 0:u32) {\n"
+                                      "    %z.4 = ne bool %x.3, %e.2\n"
+                                      "    %big.5 = gt bool %e.2, 3:u32\n"
+                                      "    %on.6 = and bool %z.4, %big.5\n"
+                                      "    if %on.6 {\n"
+                                      "      %y.7 = load u32 %s.0\n"
+                                      "      br 1 %e.2, %y.7\n"
+                                      "    }\n"
+                                      "    yield %x.3\n"
+                                      "  }\n"
+                                      "  %p.8 = index ptr.device %o, %i of u32\n"
+                                      "  store %p.8, %r.1\n"
+                                      "}\n";
+
 static const char lock[] = "kernel k(f: device u32, o: device u32, i: u32 [thread_position_in_grid]) {\n"
                            "  loop {\n"
                            "    %x.0 = atomic_exchange u32 %f, 1:u32 order(relaxed) scope(device)\n"
@@ -1040,6 +1161,9 @@ static void no_progress(void)
     CHECK_EQ(out[0], 0); /* the waiting threads end there */
     CHECK_EQ(run(spin_in_locals, &c), SK_ERR_FAULT);
     CHECK_EQ_STR(error.name, "NO_PROGRESS");
+    CHECK_EQ(run(spin_with_param, &c), SK_ERR_FAULT);
+    CHECK_EQ_STR(error.name, "NO_PROGRESS");
+    CHECK(strstr(error.message, "thread (4, 0, 0)"));
     flag[0] = 0;
     CHECK_EQ(run(lock, &c), SK_ERR_FAULT);
     CHECK_EQ_STR(error.name, "NO_PROGRESS");
@@ -1099,8 +1223,6 @@ static void refusals(void)
 static void float_environment(void)
 {
     float in[64], out[64];
-    int32_t d = 0;
-    (void)d;
     for (int k = 0; k < 64; k++)
         in[k] = 1e-40f * (float)(k + 1);
     fesetround(FE_UPWARD);
@@ -1116,6 +1238,53 @@ static void float_environment(void)
     fesetround(FE_TONEAREST);
     for (int k = 0; k < 64; k++)
         CHECK_EQ(bits_f32(out[k]), bits_f32(in[k] * 0.1f));
+}
+
+/* One program, several threads. */
+struct shared {
+    const struct interp_program *p;
+    uint32_t out[500];
+};
+
+static void *run_shared(void *x)
+{
+    struct shared *const s = x;
+    struct mem own;
+    sk_error err = {0};
+    sk_status status = SK_OK;
+    mem_init(&own, NULL);
+    const struct interp_arg args[] = {BUF(s->out)};
+    const struct interp_launch l = {.threads = {500, 1, 1}, .threadgroup = {100, 1, 1}, .args = args};
+    for (int k = 0; k < 20 && status == SK_OK; k++)
+        MEM_GUARD(&own, &err, status, interp_run(s->p, &l, &own, &err));
+    return s;
+}
+
+static void several_threads(void)
+{
+    static const char text[] = "kernel k(o: device u32, i: u32 [thread_position_in_grid]) {\n"
+                               "  %s.0 = simd_sum u32 %i\n"
+                               "  barrier memory(none)\n"
+                               "  %p.1 = index ptr.device %o, %i of u32\n"
+                               "  store %p.1, %s.0\n"
+                               "}\n";
+    struct ir_module *m;
+    struct interp_program *p;
+    static struct shared s[4];
+    pthread_t t[4];
+    CHECK_EQ(ir_parse(&mem, text, strlen(text), "t", &m, &error), SK_OK);
+    CHECK_EQ(interp_compile(&mem, m, 1, &p, &error), SK_OK);
+    for (int k = 0; k < 4; k++) {
+        s[k].p = p;
+        CHECK_EQ(pthread_create(&t[k], NULL, run_shared, &s[k]), 0);
+    }
+    for (int k = 0; k < 4; k++) {
+        pthread_join(t[k], NULL);
+        CHECK_EQ(s[k].out[0], 31 * 16);
+        CHECK(memcmp(s[k].out, s[0].out, sizeof s[0].out) == 0);
+    }
+    interp_free(p);
+    ir_module_free(m);
 }
 
 /* ---- out of memory ---------------------------------------------------------------------------------------------- */
@@ -1198,15 +1367,18 @@ static sk_status all(void)
     parallel_moves();
     aggregates();
     run_time_parts();
+    two_indices();
     pointers();
     thread_memory();
     overlapping_stores();
     reduction();
     ended_threads();
     fragments();
+    fragment_alone();
     deadlock();
     atomics();
     out_of_bounds();
+    large_buffer();
     lowest_thread();
     odd_bounds();
     assertions();
@@ -1214,6 +1386,7 @@ static sk_status all(void)
     stop();
     refusals();
     float_environment();
+    several_threads();
     scarce_memory();
     return SK_OK;
 }

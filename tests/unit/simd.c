@@ -230,6 +230,8 @@ static void run(enum op op, enum scalar s, enum scalar lane)
         g->x[l] = is_float(s) ? number(s, ((double)(next_random() % 2000) - 1000) / 512) : masked(s, next_random());
         if (k % 29 == 7 && is_float(s))
             g->x[l] = number(s, k % 2 ? (double)NAN : -0.0);
+        if (k / 32 == 1 && is_float(s)) /* sums of nothing but -0.0 */
+            g->x[l] = number(s, -0.0);
         g->fill[l] = is_float(s) ? number(s, k) : masked(s, k + 1);
         const uint64_t r = next_random();
         g->lane[l] = r % 16 == 0 ? -(int64_t)(r >> 8 & 3) - 1 : (int64_t)(r >> 8) % (r % 16 < 3 ? 80 : op >= OP_QUAD_SUM ? 4 : 32);
