@@ -9,7 +9,7 @@
 /* Exit codes; `spork --help` lists them. */
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Subcommands get their own arguments (argv[0] is the subcommand's name) and return an exit code. */
+/* Subcommands get their own arguments (argv[0] is the subcommand's name, argv[-1] the program's) and return an exit code. */
 int cli_ir(int argc, char **argv);
 int cli_emit(int argc, char **argv);
 int cli_run(int argc, char **argv);

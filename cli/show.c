@@ -3,7 +3,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "pass/pass.h"
 
 int cli_ir(int argc, char **argv)
 {
@@ -13,10 +16,10 @@ int cli_ir(int argc, char **argv)
         if (cli_is_help(argv[i])) {
             printf("usage: spork ir FILE.ir [-p LETTERS] [--places]\n\n"
                    "Parses and verifies an .ir file and prints it in the text form of docs/ir.md.\n\n"
-                   "  -p LETTERS  runs passes first, in this order: V locals to values, S simplification, E common\n"
-                   "              subexpressions, H hoisting out of loops, C contraction to fma, D dead code;\n"
-                   "              `-p VSEHCD` is the whole pipeline\n"
-                   "  --places    prints the source places as well\n");
+                   "  -p LETTERS  runs passes first, in this order; all of them in the order of this list are the pipeline:\n");
+            for (unsigned k = 0; k < pass_count; k++)
+                printf("                %c  %s\n", pass_info[k].letter, pass_info[k].doc);
+            printf("  --places    prints the source places as well\n");
             return EXIT_FINE;
         }
         if (strcmp(argv[i], "-p") == 0) {
@@ -53,25 +56,38 @@ int cli_ir(int argc, char **argv)
     return code;
 }
 
+static bool runs(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Writes the path of the `python` beside `program`, if there is one that runs. A command that was found on PATH is
+ * looked for there, by the name it was called by: a link in a virtual environment belongs to that environment. */
+static bool python_beside(const char *program, char *out, size_t cap)
+{
+    const char *slash = strrchr(program, '/');
+    if (slash) {
+        const int n = snprintf(out, cap, "%.*s/python", (int)(slash - program), program);
+        return n > 0 && (size_t)n < cap && runs(out);
+    }
+    for (const char *p = getenv("PATH"); p && *p;) {
+        const size_t n = strcspn(p, ":");
+        if (snprintf(out, cap, "%.*s/%s", (int)n, p, program) < (int)cap && runs(out)) {
+            (void)snprintf(out, cap, "%.*s/python", (int)n, p);
+            return runs(out);
+        }
+        p += n + (p[n] == ':');
+    }
+    return false;
+}
+
 /* Python kernels are traced by Python: the one beside this command if there is one, else the first on PATH. */
 static int emit_python(const char *program, const char *what, const char *as)
 {
-    char self[4096];
-    char python[4200] = "python3";
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    /* A command reached through a link in a virtual environment belongs to that environment. */
-    const char *from = strchr(program, '/') ? program : NULL;
-    if (!from && n > 0) {
-        self[n] = 0;
-        from = self;
-    }
-    const char *slash = from ? strrchr(from, '/') : NULL;
-    if (slash) {
-        char beside[4200];
-        (void)snprintf(beside, sizeof beside, "%.*s/python", (int)(slash - from), from);
-        if (access(beside, X_OK) == 0)
-            memcpy(python, beside, sizeof beside);
-    }
+    char python[4096];
+    if (!python_beside(program, python, sizeof python))
+        (void)snprintf(python, sizeof python, "python3");
     char *const args[] = {python, (char *)"-m", (char *)"spork._emit", (char *)what, (char *)as, NULL};
     (void)fflush(stdout);
     (void)execvp(python, args);
@@ -112,8 +128,7 @@ int cli_emit(int argc, char **argv)
     if (n > 3 && memcmp(what + n - 3, ".py", 3) == 0) {
         if (!colon)
             return cli_usage("emit", "which kernel of '%s'? write FILE.py:KERNEL", what);
-        const char *program = getenv("_");
-        return emit_python(program ? program : "spork", what, as);
+        return emit_python(argv[-1], what, as);
     }
     char *path = strdup(what);
     if (!path)

@@ -215,7 +215,7 @@ static bool check_module(struct check *c, const struct ir_module *m, uint64_t se
         if ((letters[0] != 'C' || !contracts) && !variant(c, base, prefix, letters, false, &raw))
             return false;
     }
-    if (!variant(c, base, prefix, contracts ? "VSEHD" : "VSEHCD", true, &raw))
+    if (!variant(c, base, prefix, contracts ? "VSHED" : "VSHECD", true, &raw))
         return false;
     for (unsigned k = 0; k < 4; k++) {
         random_letters(&state, letters, !contracts);
@@ -224,11 +224,11 @@ static bool check_module(struct check *c, const struct ir_module *m, uint64_t se
     }
     if (contracts) { /* behind the pipeline as it is, too */
         struct result piped = {0};
-        if (pass_run(base, "VSEHCD", &err) != SK_OK)
-            return failed(c, "CVSEHCD", "the verifier refuses what the passes made: %s", err.message);
+        if (pass_run(base, "VSHECD", &err) != SK_OK)
+            return failed(c, "CVSHECD", "the verifier refuses what the passes made: %s", err.message);
         run(c, base, 1, &piped);
         random_letters(&state, letters, false);
-        return variant(c, base, "CVSEHCD", letters, false, &piped);
+        return variant(c, base, "CVSHECD", letters, false, &piped);
     }
     return true;
 }

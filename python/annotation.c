@@ -1,7 +1,7 @@
 /* annotation.c - sk.DevicePointer[…], sk.Uint[…] and the attribute markers: what a parameter is annotated with. */
-#include "state.h"
+#include "kernel.h"
 
-/* ---- pointers ------------------------------------------------------------------------------------------------------ */
+/* ---- pointers ---------------------------------------------------------------------------------------------------- */
 
 static PyObject *pointer_make(PyTypeObject *type, PyObject *o)
 {
@@ -81,7 +81,7 @@ POINTER_SPEC(constant_pointer, "ConstantPointer", "ConstantPointer[dtype]: memor
 POINTER_SPEC(threadgroup_pointer, "ThreadgroupPointer",
              "ThreadgroupPointer[dtype]: threadgroup memory; its argument is the number of elements.")
 
-/* ---- scalars and vectors ----------------------------------------------------------------------------------------------- */
+/* ---- scalars and vectors ----------------------------------------------------------------------------------------- */
 
 static PyObject *scalar_make(struct state *st, PyObject *dtype, unsigned n, PyObject *marker, enum attribute attr)
 {
@@ -207,7 +207,7 @@ static PyType_Slot scalar_param_slots[] = {
 PyType_Spec scalar_param_spec = {"spork.ScalarParamSpec", sizeof(struct scalar_param), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, scalar_param_slots};
 
-/* ---- markers ------------------------------------------------------------------------------------------------------------- */
+/* ---- markers ----------------------------------------------------------------------------------------------------- */
 
 static PyType_Slot attribute_slots[] = {
     {Py_tp_doc, "The base of the markers. `metal_attr` is Metal's spelling of the attribute."}, {0, NULL}};

@@ -1,11 +1,11 @@
 /* args.c - the arguments of a launch: memory from the buffer protocol or DLPack, values from numbers. */
-#include "state.h"
+#include "kernel.h"
 
 #include <math.h>
 
 #include "dlpack.h"
 
-/* ---- what an array's elements are ---------------------------------------------------------------------------------------- */
+/* ---- what an array's elements are -------------------------------------------------------------------------------- */
 
 static enum scalar scalar_of(unsigned class_, size_t bytes)
 {
@@ -96,7 +96,7 @@ static int check_found(struct state *st, const struct param_spec *p, const sk_ar
     return 0;
 }
 
-/* ---- where an array's memory is ----------------------------------------------------------------------------------------------- */
+/* ---- where an array's memory is ---------------------------------------------------------------------------------- */
 
 static int from_buffer(struct state *st, const struct param_spec *p, const sk_arg_info *info, bool bf16,
                        struct held_arg *held, sk_arg *out)
@@ -254,7 +254,7 @@ void arg_release(struct held_arg *held)
     held->kind = HELD_NOTHING;
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* An integer as a double whose later rounding to fewer bits is right: what is lost stays in the last bit. */
 static double integer_as_double(struct tv v)

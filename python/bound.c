@@ -1,7 +1,7 @@
 /* bound.c - launch geometry, and BoundKernel: a kernel with its geometry, called with its arguments. */
-#include "state.h"
+#include "kernel.h"
 
-/* ---- sizes ---------------------------------------------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------------------------------------------------- */
 
 /* One size: an int, anything with __index__, or an integral float. */
 static int read_one(struct state *st, const char *what, PyObject *o, uint32_t *out)
@@ -66,10 +66,11 @@ int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject 
     return read_size(st, "threadgroup", threadgroup, &out->threadgroup);
 }
 
-/* ---- the type --------------------------------------------------------------------------------------------------------- */
+/* ---- the type ---------------------------------------------------------------------------------------------------- */
 
 struct bound {
-    PyObject_HEAD vectorcallfunc call;
+    PyObject_HEAD
+    vectorcallfunc call;
     PyObject *kernel;
     struct geometry g;
 };

@@ -17,10 +17,11 @@
         PyErr_Restore(type_, value_, trace_);                                                                          \
     } while (0)
 
-/* ---- range -------------------------------------------------------------------------------------------------------------- */
+/* ---- range ------------------------------------------------------------------------------------------------------- */
 
 struct range {
-    PyObject_HEAD uint64_t session;
+    PyObject_HEAD
+    uint64_t session;
     struct tv bound[3];
     uint32_t scope; /* of an iterator */
     enum { RANGE_NEW, RANGE_OPEN, RANGE_DONE } state;
@@ -132,13 +133,14 @@ static PyType_Slot range_iterator_slots[] = {{Py_tp_dealloc, range_iterator_deal
 PyType_Spec range_iterator_spec = {"spork.RangeIterator", sizeof(struct range), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, range_iterator_slots};
 
-/* ---- with blocks ---------------------------------------------------------------------------------------------------------- */
+/* ---- with blocks ------------------------------------------------------------------------------------------------- */
 
 enum block_kind { BLOCK_IF, BLOCK_ELSE, BLOCK_ELIF, BLOCK_WHILE };
 static const char *const block_name[] = {"sk.if_", "else_", "elif_", "sk.while_"};
 
 struct block {
-    PyObject_HEAD uint64_t session;
+    PyObject_HEAD
+    uint64_t session;
     enum block_kind kind;
     enum { BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state;
     uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
@@ -329,7 +331,7 @@ static PyType_Slot block_slots[] = {{Py_tp_dealloc, block_dealloc},
 PyType_Spec block_spec = {"spork.Block", sizeof(struct block), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, block_slots};
 
-/* ---- statements --------------------------------------------------------------------------------------------------------------- */
+/* ---- statements -------------------------------------------------------------------------------------------------- */
 
 static PyObject *break_(PyObject *module, PyObject *unused)
 {

@@ -23,10 +23,11 @@ int default_device_get(struct state *st)
     return -1;
 }
 
-/* ---- Device ------------------------------------------------------------------------------------------------------------ */
+/* ---- Device ------------------------------------------------------------------------------------------------------ */
 
 struct device {
-    PyObject_HEAD sk_device *device; /* of the context */
+    PyObject_HEAD
+    sk_device *device; /* of the context */
 };
 
 static sk_device *device_of(PyObject *o)
@@ -119,12 +120,13 @@ static PyObject *default_device(PyObject *module, PyObject *unused)
     return default_device_get(st) < 0 ? NULL : device_new(st, st->default_device);
 }
 
-/* ---- Buffer -------------------------------------------------------------------------------------------------------------- */
+/* ---- Buffer ------------------------------------------------------------------------------------------------------ */
 
 enum { BUFFER_DIMS = 8 };
 
 struct buffer {
-    PyObject_HEAD sk_buffer *buffer;
+    PyObject_HEAD
+    sk_buffer *buffer;
     PyObject *dtype;
     int ndim; /* of the buffer protocol: a vector's components are one more dimension */
     int own_dims;

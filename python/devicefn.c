@@ -1,9 +1,10 @@
 /* devicefn.c - sk.device_fn: functions that kernels call. Traced into the calling kernel's module once for each kind of
  * pointers they are called with. */
-#include "state.h"
+#include "kernel.h"
 
 struct device_fn {
-    PyObject_HEAD PyObject *fn, *dict, *weak;
+    PyObject_HEAD
+    PyObject *fn, *dict, *weak;
     struct signature sig;
 };
 
@@ -54,7 +55,7 @@ void device_fn_variants_free(struct session *s)
     }
 }
 
-/* ---- tracing one ---------------------------------------------------------------------------------------------------- */
+/* ---- tracing one ------------------------------------------------------------------------------------------------- */
 
 static sk_status begin(struct session *s, const struct device_fn *d, const char *name, const uint8_t *space,
                        uint32_t *func, struct tv *v)
@@ -199,7 +200,7 @@ NOINLINE static struct device_fn_variant *get_variant(struct state *st, struct s
     return place_session(st, s) < 0 ? NULL : v;
 }
 
-/* ---- calling ------------------------------------------------------------------------------------------------------------- */
+/* ---- calling ----------------------------------------------------------------------------------------------------- */
 
 /* The argument of each parameter, borrowed. */
 static int bind_args(struct state *st, const struct signature *sig, const char *name, PyObject *args, PyObject *kwargs,
@@ -278,7 +279,7 @@ static PyObject *device_fn_call(PyObject *self, PyObject *args, PyObject *kwargs
     return result;
 }
 
-/* ---- the type ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the type ---------------------------------------------------------------------------------------------------- */
 
 static int device_fn_traverse(PyObject *self, visitproc visit, void *arg)
 {

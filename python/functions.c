@@ -1,7 +1,7 @@
 /* functions.c - functions of the language that are no rows of a table. */
 #include "state.h"
 
-/* ---- conversion and choice -------------------------------------------------------------------------------------------- */
+/* ---- conversion and choice --------------------------------------------------------------------------------------- */
 
 static PyObject *convert(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kwnames, const char *name,
                          sk_status (*how)(struct trace *, struct tv, ir_type, struct tv *, sk_error *))
@@ -69,7 +69,7 @@ static PyObject *rem_trunc(PyObject *module, PyObject *const *args, Py_ssize_t n
     return two_operands(module, args, n, "rem_trunc", OP_REM_TRUNC);
 }
 
-/* ---- memory ------------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static PyObject *local(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {

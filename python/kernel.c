@@ -1,9 +1,9 @@
 /* kernel.c - sk.jit and JittedKernel: tracing a Python function, once, at first use. */
-#include "state.h"
+#include "kernel.h"
 
 #include "ir/module_object.h"
 
-/* ---- one at a time ----------------------------------------------------------------------------------------------------- */
+/* ---- one at a time ----------------------------------------------------------------------------------------------- */
 
 /* Takes the kernel's lock; another thread's tracing or compiling is waited for without the GIL. */
 static int kernel_lock(struct state *st, struct kernel *k)
@@ -25,7 +25,7 @@ static void kernel_unlock(struct kernel *k)
     PyThread_release_lock(k->lock);
 }
 
-/* ---- tracing ------------------------------------------------------------------------------------------------------------ */
+/* ---- tracing ----------------------------------------------------------------------------------------------------- */
 
 /* Metal fills attributes with unsigned numbers; a signed parameter is converted where the kernel begins. */
 static ir_type declared_type(const struct param_spec *p)
@@ -153,7 +153,7 @@ static int kernel_trace_locked(struct state *st, struct kernel *k)
     return 0;
 }
 
-/* ---- compiling ------------------------------------------------------------------------------------------------------------ */
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
 
 static sk_status compile(sk_device *device, const sk_module *module, sk_library **library, sk_function **function,
                          sk_pipeline **pipeline, sk_error *err)
@@ -208,7 +208,7 @@ int kernel_prepare(struct state *st, struct kernel *k)
     return status;
 }
 
-/* ---- what a person reads -------------------------------------------------------------------------------------------------- */
+/* ---- what a person reads ----------------------------------------------------------------------------------------- */
 
 /* The map from a generated line, from 1, to (file, line). */
 static PyObject *make_source_map(const sk_line *lines, size_t n)
@@ -286,7 +286,7 @@ PyObject *kernel_source_map(struct state *st, struct kernel *k)
     return copy;
 }
 
-/* ---- making ----------------------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 static PyObject *kernel_new(struct state *st, PyObject *fn, bool fast, bool no_contract)
 {
@@ -341,7 +341,7 @@ PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *k
     return partial;
 }
 
-/* ---- the type ------------------------------------------------------------------------------------------------------------------ */
+/* ---- the type ---------------------------------------------------------------------------------------------------- */
 
 static PyObject *kernel_subscript(PyObject *self, PyObject *key)
 {

@@ -3,7 +3,7 @@
  * Python's signal handlers run only in the main thread, and only when it executes Python. So a launch of the main thread
  * that may take long runs in a helper thread, while the main thread looks for signals now and then.
  */
-#include "state.h"
+#include "kernel.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 enum { SIGNAL_POLL_MS = 50, MANY_THREADS = 100000 };
 
-/* ---- in a helper thread -------------------------------------------------------------------------------------------------- */
+/* ---- in a helper thread ------------------------------------------------------------------------------------------ */
 
 struct job {
     sk_pipeline *pipeline;
@@ -100,7 +100,7 @@ static bool may_take_long(const struct kernel *k, const struct geometry *g)
     return k->has_loop || threads >= MANY_THREADS;
 }
 
-/* ---- a launch --------------------------------------------------------------------------------------------------------------- */
+/* ---- a launch ---------------------------------------------------------------------------------------------------- */
 
 static int take_all(struct state *st, const struct kernel *k, PyObject *const *args, struct held_arg *held, sk_arg *out,
                     unsigned *n_held)

@@ -135,7 +135,7 @@ bool caller_executes(struct state *st, int opcode)
     return same;
 }
 
-/* ---- the table of a session ------------------------------------------------------------------------------------------ */
+/* ---- the table of a session -------------------------------------------------------------------------------------- */
 
 static int decode_lines(struct state *st, struct code_info *c)
 {
@@ -257,7 +257,7 @@ done:
     return status;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* Element k of a tuple of names; the code object keeps the text. */
 static const char *name_in(PyObject *names, Py_ssize_t k)

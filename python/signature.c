@@ -1,7 +1,7 @@
 /* signature.c - from a function and its annotations to the parameters of a kernel or device function. */
-#include "state.h"
+#include "kernel.h"
 
-/* ---- the function ------------------------------------------------------------------------------------------------- */
+/* ---- the function ------------------------------------------------------------------------------------------------ */
 
 static long code_number(PyObject *code, PyObject *name)
 {
@@ -55,7 +55,7 @@ static struct err_place place_of(const struct signature *sig, PyObject *name)
     return (struct err_place){sig->file, header_line(sig->file, sig->line, text), 0};
 }
 
-/* ---- annotations that are text -------------------------------------------------------------------------------------- */
+/* ---- annotations that are text ----------------------------------------------------------------------------------- */
 
 /* Names that a closure of the function holds; new dictionary. */
 static int add_closure(struct state *st, PyObject *fn, PyObject *code, PyObject *names)
@@ -103,7 +103,7 @@ static PyObject *resolve(struct state *st, PyObject *fn, PyObject *text, PyObjec
     return x;
 }
 
-/* ---- one parameter ------------------------------------------------------------------------------------------------------ */
+/* ---- one parameter ----------------------------------------------------------------------------------------------- */
 
 static int read_param(struct state *st, PyObject *o, bool device_fn, struct signature *sig, struct param_spec *p)
 {
@@ -157,7 +157,7 @@ static int read_param(struct state *st, PyObject *o, bool device_fn, struct sign
     return -1;
 }
 
-/* ---- the whole ------------------------------------------------------------------------------------------------------------ */
+/* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* Refuses what no kernel can be: other callables, generators, *args, defaults. */
 static int check_function(struct state *st, PyObject *fn, bool device_fn, struct signature *sig, PyObject **code_out)

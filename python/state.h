@@ -16,7 +16,7 @@
 
 #include "trace/trace.h"
 
-/* ---- the module's state ----------------------------------------------------------------------------------------- */
+/* ---- the module's state ------------------------------------------------------------------------------------------ */
 
 /* The heap types: TYPE(field, spec). The specs are in the file that the comment names. */
 #define TYPE_TABLE(TYPE)                                                                                               \
@@ -43,22 +43,21 @@
 TYPE_TABLE(TYPE)
 #undef TYPE
 
+/* clang-format off */
 /* Strings that are looked up often. */
 #define NAME_TABLE(NAME)                                                                                               \
-    NAME(__annotations__)                                                                                              \
-    NAME(__class__) NAME(__closure__) NAME(__code__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)       \
-        NAME(__globals__) NAME(__kwdefaults__) NAME(__module__) NAME(__name__) NAME(__qualname__) NAME(__doc__)        \
-            NAME(__wrapped__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars) NAME(co_code) NAME(co_filename)  \
-                NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount) NAME(co_lines)           \
-                    NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)      \
-                        NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view)          \
-                            NAME(file) NAME(line) NAME(column)
+    NAME(__annotations__) NAME(__closure__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)                \
+    NAME(__globals__) NAME(__name__) NAME(__qualname__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars)        \
+    NAME(co_code) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
+    NAME(co_lines) NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)       \
+    NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line)        \
+    NAME(column)
 
 /* Instructions whose numbers place.c needs, from the module `opcode`; -1 where this Python has none. */
 #define OPCODE_TABLE(OPCODE)                                                                                           \
-    OPCODE(EXTENDED_ARG)                                                                                               \
-    OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL) OPCODE(STORE_NAME)                    \
-        OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(FOR_ITER)
+    OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                  \
+    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST)
+/* clang-format on */
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
 
@@ -123,7 +122,7 @@ PyObject *raise_error(struct state *st, sk_error *err) SK_COLD;
 /* The short name of an object's type for messages; belongs to the type. */
 const char *type_name(PyObject *o);
 
-/* ---- place.c: whose line is it ------------------------------------------------------------------------------------- */
+/* ---- place.c: whose line is it ----------------------------------------------------------------------------------- */
 
 /* What a trace knows of one code object: the source line of each instruction, decoded once. */
 struct code_info {
@@ -152,7 +151,7 @@ bool caller_executes(struct state *st, int opcode);
 /* From 1; 0 unknown. Of the calling frame, if it is at this line. */
 uint32_t caller_column(struct state *st, const char *file, uint32_t line);
 
-/* ---- session.c: a kernel being traced -------------------------------------------------------------------------------- */
+/* ---- session.c: a kernel being traced ---------------------------------------------------------------------------- */
 
 struct device_fn_variant;
 
@@ -185,11 +184,12 @@ int session_raise_pending(struct state *st, struct session *s);
         trace_status_;                                                                                                 \
     })
 
-/* ---- value.c: traced values -------------------------------------------------------------------------------------------- */
+/* ---- value.c: traced values -------------------------------------------------------------------------------------- */
 
 /* All four traced types have this layout. */
 struct traced {
-    PyObject_HEAD struct tv v;
+    PyObject_HEAD
+    struct tv v;
     uint64_t session;
     PyObject *dtype; /* of an element for pointers and arrays, else null: see traced_dtype */
 };
@@ -227,10 +227,11 @@ struct arg_spec {
 int take_args(struct state *st, const struct arg_spec *spec, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
               PyObject **out);
 
-/* ---- dtype.c ------------------------------------------------------------------------------------------------------------- */
+/* ---- dtype.c ----------------------------------------------------------------------------------------------------- */
 
 struct dtype {
-    PyObject_HEAD ir_type type;
+    PyObject_HEAD
+    ir_type type;
     bool atomic;
     char name[24], metal[24];
     uint16_t nbytes;
@@ -247,103 +248,19 @@ PyObject *dtypes_from_numpy(PyObject *module, PyObject *o);
 PyObject *dtypes_underlying(PyObject *module, PyObject *o);
 PyObject *dtypes_missing(PyObject *module, PyObject *name);
 
-/* ---- annotation.c: parameters of kernels and device functions -------------------------------------------------------------- */
+/* ---- annotation.c, tables.c, functions.c, control.c, kernel.c: contents of the module ---------------------------- */
 
-struct pointer_spec_object {
-    PyObject_HEAD PyObject *dtype;
-};
-struct scalar_param {
-    PyObject_HEAD PyObject *dtype; /* of a component */
-    PyObject *attribute;           /* a marker class, or null */
-    unsigned n;                    /* components */
-    enum attribute attr;
-};
-struct param_spec {
-    PyObject *name;          /* owned */
-    const char *text;        /* its UTF-8 */
-    uint8_t kind, attribute; /* enum param_kind, enum attribute */
-    enum space space;        /* of pointers */
-    PyObject *dtype;         /* of the element or value; borrowed from the state */
-    ir_type type;            /* of the parameter */
-};
-struct signature {
-    struct param_spec *param;
-    unsigned n, n_args; /* n_args: without attributes */
-    PyObject *result;   /* device functions: dtype, borrowed; null: none */
-    bool resolved;
-    const char *file; /* of the function; belongs to its code */
-    uint32_t line;    /* of its def */
-};
 int annotations_init(struct state *st, PyObject *module);
-/* Checks the function and resolves its annotations. With `late` false, names that are not bound yet leave the signature
- * unresolved without an error; call again at first use. */
-int signature_read(struct state *st, PyObject *fn, bool device_fn, bool late, struct signature *out);
-void signature_free(struct signature *sig);
-
-/* ---- tables.c, functions.c, control.c: functions of the module -------------------------------------------------------------- */
-
 int tables_init(struct state *st, PyObject *module);
 extern PyMethodDef functions_methods[], control_methods[], device_methods[];
+PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 
-/* ---- devicefn.c ----------------------------------------------------------------------------------------------------------------- */
+/* ---- devicefn.c -------------------------------------------------------------------------------------------------- */
 
 PyObject *device_fn_new(PyObject *module, PyObject *fn);
 void device_fn_variants_free(struct session *s);
 
-/* ---- kernel.c --------------------------------------------------------------------------------------------------------------------- */
-
-struct kernel {
-    PyObject_HEAD PyObject *fn, *name, *weak, *dict;
-    struct signature sig;
-    bool fast, no_contract;
-    PyThread_type_lock lock;   /* held while the kernel is traced and compiled */
-    unsigned long lock_thread; /* who holds it */
-    sk_module *module;         /* null until traced */
-    bool has_loop;
-    PyObject *metal, *ir, *source_map; /* null until asked for */
-    sk_library *library;
-    sk_function *function;
-    sk_pipeline *pipeline; /* null until launched */
-    sk_arg_info *args;     /* sig.n_args, once there is a pipeline */
-};
-static inline struct kernel *kernel_of(PyObject *o)
-{
-    return (struct kernel *)o;
-}
-PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
-int kernel_prepare(struct state *st, struct kernel *k); /* traced and compiled afterwards */
-PyObject *kernel_metal(struct state *st, struct kernel *k);
-PyObject *kernel_source_map(struct state *st, struct kernel *k);
-
-/* ---- bound.c ------------------------------------------------------------------------------------------------------------------------ */
-
-struct geometry {
-    sk_size grid, threadgroup; /* grid: threads if `threads` */
-    bool threads;
-};
-/* Geometry from the values of grid=, threads=, threadgroup=; null where not given. */
-int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, struct geometry *out);
-PyObject *bound_new(struct state *st, struct kernel *k, const struct geometry *g);
-
-/* ---- launch.c, args.c ------------------------------------------------------------------------------------------------------------------ */
-
-#define MAX_ARGS 64u
-/* `args` are in the kernel's order, n of them. */
-PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometry *g, PyObject *const *args,
-                        Py_ssize_t n);
-
-/* One argument of a launch with what keeps its memory alive. */
-struct held_arg {
-    enum { HELD_NOTHING, HELD_BUFFER, HELD_CAPSULE } kind;
-    Py_buffer view;
-    PyObject *object; /* owned: the view's helper, or the DLPack capsule */
-    uint64_t value[4];
-};
-int arg_take(struct state *st, const struct param_spec *p, const sk_arg_info *info, PyObject *o, struct held_arg *held,
-             sk_arg *out);
-void arg_release(struct held_arg *held);
-
-/* ---- device.c ---------------------------------------------------------------------------------------------------------------------------- */
+/* ---- device.c ---------------------------------------------------------------------------------------------------- */
 
 int context_get(struct state *st); /* makes st->context */
 int default_device_get(struct state *st);

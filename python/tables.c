@@ -1,7 +1,7 @@
 /* tables.c - the functions that the tables make: maths from math.def, collectives, barriers and atomics from ops.def. */
 #include "state.h"
 
-/* ---- what each kind of row does -------------------------------------------------------------------------------------- */
+/* ---- what each kind of row does ---------------------------------------------------------------------------------- */
 
 static PyObject *call_operands(PyObject *module, enum op op, bool fast, const char *name, unsigned count,
                                PyObject *const *args, Py_ssize_t n)
@@ -83,7 +83,7 @@ static PyObject *call_barrier(PyObject *module, enum op op, PyObject *const *arg
     return traced_none(st, s, TRACE(s, trace_barrier(s->t, op, memory, &s->err)));
 }
 
-/* ---- one C function a row ----------------------------------------------------------------------------------------------- */
+/* ---- one C function a row ---------------------------------------------------------------------------------------- */
 
 /* A row of ops.def is picked by its effect and rule; X is what to make of it: a function or an entry of the list. */
 #define ROW_CONVERGENT_LANES(X, ID, n) X##_SIMD(ID, n)
@@ -141,7 +141,7 @@ static PyObject *call_barrier(PyObject *module, enum op op, PyObject *const *arg
 #undef FAST_0
 #undef FAST_1
 
-/* ---- the list ------------------------------------------------------------------------------------------------------------- */
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
 
 enum row_kind { KIND_MATH, KIND_FAST, KIND_SIMD, KIND_BARRIER, KIND_ATOMIC };
 static const struct row {

@@ -6,7 +6,7 @@
 #include "state.h"
 #include "value_slots.h"
 
-/* ---- making and ending --------------------------------------------------------------------------------------------- */
+/* ---- making and ending ------------------------------------------------------------------------------------------- */
 
 PyObject *traced_new(PyTypeObject *type, const struct session *s, struct tv v, PyObject *dtype)
 {
@@ -53,7 +53,7 @@ PyObject *traced_none(struct state *st, struct session *s, sk_status status)
     Py_RETURN_NONE;
 }
 
-/* ---- operators ------------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 static PyObject *unary(PyObject *self, enum op op)
 {
@@ -162,7 +162,7 @@ Py_hash_t traced_hash(PyObject *self)
     return h == -1 ? -2 : h;
 }
 
-/* ---- what a traced value refuses --------------------------------------------------------------------------------------- */
+/* ---- what a traced value refuses --------------------------------------------------------------------------------- */
 
 int traced_bool(PyObject *self)
 {
@@ -220,7 +220,7 @@ PyObject *traced_format(PyObject *self, PyObject *spec)
     return PyObject_Repr(self);
 }
 
-/* ---- attributes ------------------------------------------------------------------------------------------------------------ */
+/* ---- attributes -------------------------------------------------------------------------------------------------- */
 
 static const char component_name[] = "xyzw";
 
@@ -325,7 +325,7 @@ static PyType_Slot value_slots[] = {TRACED_SLOTS,
 PyType_Spec value_spec = {"spork.Value", sizeof(struct traced), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, value_slots};
 
-/* ---- locals ---------------------------------------------------------------------------------------------------------------- */
+/* ---- locals ------------------------------------------------------------------------------------------------------ */
 
 static PyObject *local_assign(PyObject *self, PyObject *x)
 {

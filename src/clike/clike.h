@@ -260,6 +260,7 @@ void clike_line(struct clike *p, uint32_t place, const char *text);
 /* literal.c */
 enum { LITERAL_TYPED = 0, LITERAL_PLAIN = 1 /* the surroundings fix the type */ };
 void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, enum prec prec);
+void clike_zero(struct clike *p, ir_type t);                             /* the value of no bits, not of a pointer */
 void clike_type(struct clike *p, ir_type t);                             /* a value's type */
 void clike_declare(struct clike *p, ir_type t, const char *name);        /* "float name", "float name[4]" */
 const char *clike_scalar(const struct clike *p, enum scalar s);

@@ -434,7 +434,7 @@ static void put_convert(struct clike *p, uint32_t id)
     const ir_type from = at(p, a)->type, to = at(p, id)->type;
     const enum scalar s = ir_type_scalar(from), t = ir_type_scalar(to);
     const bool from_float = ir_type_class(p->m, from) == CLASS_F, to_float = ir_type_class(p->m, to) == CLASS_F;
-    const bool through_f32 = from_float && s != S_F32 && t != S_F32 && t != S_BOOL;
+    const bool through_f32 = from_float && to_float && s != S_F32 && t != S_F32 && t != s;
     if (from_float && !to_float && t != S_BOOL)
         buf_fmt(p->b, "%s(", helper_to_int(p, t, from));
     else
@@ -689,14 +689,7 @@ void clike_operand(struct clike *p, uint32_t id, enum prec prec, unsigned how)
             clike_pointer(p, id, (struct pointee){TYPE_VOID, false}, false, prec);
             return;
         }
-        clike_type(p, x->type);
-        if (ir_type_width(x->type) > 1) {
-            buf_char(p->b, '(');
-            clike_literal(p, ir_type_scalar(x->type), 0, LITERAL_PLAIN, PREC_LOWEST);
-            buf_char(p->b, ')');
-        } else {
-            buf_str(p->b, "{}");
-        }
+        clike_zero(p, x->type);
         return;
     case OP_PARAM:
         if (is_attribute(p, id))

@@ -109,7 +109,7 @@ static bool is_pending(const struct clike *p, uint32_t name, uint32_t first, uin
 }
 
 /* Prints what goes to `want`; `flag` 0, or the flag that says so already. Returns whether control falls there. */
-static bool go(struct clike *p, cont want, cont fall, uint32_t target, uint32_t place, uint32_t flag)
+static bool go(struct clike *p, cont want, cont fall, uint32_t place, uint32_t flag)
 {
     const uint32_t n = p->entries.n;
     if (want == fall)
@@ -133,10 +133,10 @@ static bool go(struct clike *p, cont want, cont fall, uint32_t target, uint32_t 
         if (p->entries.at[k - 1].on_break == want || continues(p, k - 1, want))
             break;
     if (k == 0) {
-        if (target && !p->v[target].boxed) {
-            p->v[target].boxed = true;
-            p->again = true;
-        }
+        const uint32_t around = (uint32_t)want; /* the place is the end of this construct */
+        if (p->v[around].boxed || !ir_is_construct(at(p, around)->op))
+            CLIKE_FAIL(p, around, PRINT_UNSUPPORTED, p->d->name, op_info[OP_BR].name);
+        p->v[around].boxed = p->again = true;
         return false;
     }
     if (!flag) {
@@ -185,7 +185,7 @@ static bool pop_entry(struct clike *p)
         buf_fmt(p->b, "if (%s) {", names_text(p, f.name));
         clike_end(p, 0);
         p->indent++;
-        (void)go(p, f.to, CONT_NONE, 0, 0, f.name);
+        (void)go(p, f.to, CONT_NONE, 0, f.name);
         p->indent--;
         clike_line(p, 0, "}");
         if (!is_pending(p, f.name, 0, index)) { /* nothing further out needs it */
@@ -232,7 +232,7 @@ static bool put_exit(struct clike *p, uint32_t id, cont fall)
             mem_free(p->mem, to, 2 * n * sizeof *to);
         }
     }
-    return go(p, exit_wants(p, id), fall, x->op == OP_BR ? (uint32_t)x->imm : 0, x->place, 0);
+    return go(p, exit_wants(p, id), fall, x->place, 0);
 }
 
 static void declare_results(struct clike *p, uint32_t construct)
@@ -316,7 +316,7 @@ static enum outcome put_if(struct clike *p, uint32_t id, cont fall)
             buf_str(p->b, ") {");
             clike_end(p, at(p, id)->place);
             p->indent++;
-            (void)go(p, next, CONT_NONE, 0, at(p, id)->place, 0);
+            (void)go(p, next, CONT_NONE, at(p, id)->place, 0);
             p->indent--;
             clike_line(p, 0, "}");
             return put_region(p, yes, fall) ? DONE_FALLS : DONE_GONE;
@@ -490,7 +490,7 @@ static bool put_region(struct clike *p, uint32_t region, cont fall)
             continue;
         return o == DONE_FALLS;
     }
-    return go(p, region_end(p, region), fall, 0, 0, 0);
+    return go(p, region_end(p, region), fall, 0, 0);
 }
 
 /* Boxing a construct changes what break means inside it, so that another may have to be boxed. Each turn boxes at

@@ -221,8 +221,8 @@ static void write_part(struct clike *p, const struct helper *h)
         return;
     }
     buf_fmt(p->b, "    return i < %" PRIu64 " ? whole[i] : ", n);
-    clike_type(p, t->elem);
-    buf_str(p->b, ir_type_width(t->elem) == 1 ? "(0);\n}\n" : "{};\n}\n");
+    clike_zero(p, t->elem);
+    buf_str(p->b, ";\n}\n");
 }
 
 const char *helper_part(struct clike *p, enum op op, ir_type whole)

@@ -151,3 +151,20 @@ void clike_declare(struct clike *p, ir_type t, const char *name)
     for (; t != elem; t = ir_type_at(p->m, t)->elem)
         buf_fmt(p->b, "[%" PRIu64 "]", ir_type_at(p->m, t)->count);
 }
+
+void clike_zero(struct clike *p, ir_type t)
+{
+    const enum scalar s = ir_type_scalar(t);
+    if (ir_type_width(t) == 1) {
+        clike_literal(p, s, 0, LITERAL_TYPED, PREC_LOWEST);
+        return;
+    }
+    clike_type(p, t);
+    if (ir_type_width(t) == 0) {
+        buf_str(p->b, "{}");
+        return;
+    }
+    buf_char(p->b, '(');
+    clike_literal(p, s, 0, LITERAL_PLAIN, PREC_LOWEST);
+    buf_char(p->b, ')');
+}

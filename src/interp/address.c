@@ -1,8 +1,8 @@
 /* address.c - pointers and memory operations to instructions.
  *
- * A pointer made by index and field from a parameter or an array is not computed where it is made: the loads and stores
- * take its parts (region, base, index, scale, displacement) as operands. Only where a pointer is needed as a value, or an
- * index is added to one that has an index already, its offset goes into a register.
+ * A pointer made by index and field from a parameter or an array is not computed where it is made: the loads and
+ * stores take its parts (region, base, index, scale, displacement) as operands. Only where a pointer is needed as a
+ * value, or an index is added to one that has an index already, its offset goes into a register.
  */
 #include "interp/compile.h"
 
@@ -113,8 +113,7 @@ static void compute(struct compile *c, struct pointer *p)
         offset = vreg_constant(c, 8, p->disp);
     } else {
         offset = vreg_new(c, 8);
-        emit(c, (struct inst){
-                    .run = memory_address, .d = offset, .a = p->index, .b = p->base, .x = access_new(c, p)});
+        emit(c, (struct inst){.run = memory_address, .d = offset, .a = p->index, .b = p->base, .x = access_new(c, p)});
     }
     *p = (struct pointer){.base = offset, .region = p->region, .region_reg = p->region_reg};
 }
@@ -164,11 +163,12 @@ static void compile_pointer(struct compile *c, uint32_t node)
 
 void address_prepare(struct compile *c, uint32_t region)
 {
-    IR_EACH(c->m, region, id) {
+    IR_EACH(c->m, region, id)
+    {
         const struct node *const x = ir_at(c->m, id);
         const enum op_effect effect = (enum op_effect)op_info[x->op].effect;
-        const bool takes_address = x->op == OP_LOAD || x->op == OP_STORE || x->op == OP_INDEX || x->op == OP_FIELD ||
-                                   effect == EFFECT_ATOMIC;
+        const bool takes_address =
+            x->op == OP_LOAD || x->op == OP_STORE || x->op == OP_INDEX || x->op == OP_FIELD || effect == EFFECT_ATOMIC;
         for (unsigned k = takes_address; k < x->n; k++)
             c->needs[ir_in(c->m, id)[k]] = 1;
         if (ir_is_construct(x->op))
@@ -309,8 +309,13 @@ static void compile_atomic(struct compile *c, uint32_t node)
     struct access *const q = complete(c, node);
     q->write = op != OP_ATOMIC_LOAD;
     q->op = (uint8_t)combining(op);
-    emit(c, (struct inst){
-                .run = memory_atomic, .a = p.index, .b = p.base, .c = p.region_reg, .x = id, .imm = (uint64_t)op});
+    emit(c, (struct inst){.run = memory_atomic,
+                          .a = p.index,
+                          .b = p.base,
+                          .c = p.region_reg,
+                          .x = id,
+                          .y = node_order(x.flags) != ORDER_RELAXED,
+                          .imm = (uint64_t)op});
 }
 
 static void compile_fence(struct compile *c, uint32_t node)

@@ -194,7 +194,8 @@ static void compile_same(struct compile *c, uint32_t node)
     define(c, node);
     if (ir_type_is_pointer(operand)) { /* eq, ne: both halves */
         const uint32_t offset = vreg_new(c, 1), region = vreg_new(c, 1);
-        const uint32_t a0 = value(c, in[0], 0), b0 = value(c, in[1], 0), a1 = value(c, in[0], 1), b1 = value(c, in[1], 1);
+        const uint32_t a0 = value(c, in[0], 0), b0 = value(c, in[1], 0), a1 = value(c, in[0], 1),
+                       b1 = value(c, in[1], 1);
         elementwise(c, (enum op)x.op, S_U64, 0, (struct inst){.d = offset, .a = a0, .b = b0});
         elementwise(c, (enum op)x.op, S_U32, 0, (struct inst){.d = region, .a = a1, .b = b1});
         elementwise(c, x.op == OP_EQ ? OP_AND : OP_OR, S_BOOL, 0,
@@ -312,7 +313,7 @@ static void compile_bitcast(struct compile *c, uint32_t node)
     emit(c, (struct inst){.run = lanes_bitcast, .x = list, .y = n, .imm = m});
 }
 
-/* Values made of the registers of others. Their leaves are collected in `scratch` first: making constants adds leaves. */
+/* A value made of the registers of others: collected in `v` first, since making constants adds leaves. */
 static void alias(struct compile *c, uint32_t node, const uint32_t *v, uint32_t n)
 {
     c->first[node] = c->leaves.n;
@@ -537,7 +538,8 @@ static sk_status check_type(const struct ir_module *m, ir_type t, uint32_t place
 
 static sk_status check_region(const struct ir_module *m, uint32_t region, sk_error *err)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         if (x->op == OP_CALL || x->op == OP_PRINT)
             return ERR_AT(err, ir_err_place(m, x->place), INTERP_UNSUPPORTED, op_info[x->op].name);
@@ -582,7 +584,8 @@ static const char *pack_text(struct packing *k, const char *s)
     do {                                                                                                               \
         static const char none_[1];                                                                                    \
         p->count = c->field.n;                                                                                         \
-        p->field = pack(k, c->field.n ? (const void *)c->field.at : none_, c->field.n ? sizeof *c->field.at * c->field.n : 1); \
+        p->field = pack(k, c->field.n ? (const void *)c->field.at : none_,                                             \
+                        c->field.n ? sizeof *c->field.at * c->field.n : 1);                                            \
     } while (0)
 
 static void pack_program(const struct compile *c, struct packing *k, struct interp_program *p)

@@ -61,20 +61,20 @@ struct compile {
     VEC(struct value_leaf) value;
     VEC(struct attribute_leaf) attribute;
     VEC(struct vreg) vreg;
-    VEC(uint32_t) leaves; /* virtual registers of the values' leaves; [0] unused */
+    VEC(uint32_t) leaves;        /* virtual registers of the values' leaves; [0] unused */
     VEC(struct pointer) pointer; /* [0] unused */
     VEC(struct frame) frame;
     VEC(struct open_loop) loop;
     VEC(struct patch) patch;
-    VEC(uint32_t) label; /* instruction */
-    uint32_t *first;     /* by node: its first leaf, 0: none yet */
-    uint32_t *address;   /* by node: its pointer, 0: none */
-    uint32_t *site_of;   /* by place: its site + 1 */
-    uint8_t *needs;      /* by node: an address that is needed as a value */
-    uint8_t *marks;      /* by node: room for loop_waits */
+    VEC(uint32_t) label;   /* instruction */
+    uint32_t *first;       /* by node: its first leaf, 0: none yet */
+    uint32_t *address;     /* by node: its pointer, 0: none */
+    uint32_t *site_of;     /* by place: its site + 1 */
+    uint8_t *needs;        /* by node: an address that is needed as a value */
+    uint8_t *marks;        /* by node: room for loop_waits */
     VEC(uint32_t) free[4]; /* places of registers by size, while placing them */
-    uint32_t zero[4];    /* constants of all-zero lanes by size */
-    uint32_t landing;    /* label where lanes wait next: end of the region being compiled */
+    uint32_t zero[4];      /* constants of all-zero lanes by size */
+    uint32_t landing;      /* label where lanes wait next: end of the region being compiled */
     uint32_t slot_top, loop_serial, waiting;
     uint64_t thread_bytes, threadgroup_bytes;
 };
@@ -109,8 +109,8 @@ void compile_node(struct compile *c, uint32_t node);
 
 /* address.c */
 void address_params(struct compile *c);
-void address_prepare(struct compile *c, uint32_t region); /* fills `needs` */
-bool compile_memory(struct compile *c, uint32_t node);    /* false: no operation on pointers or memory */
+void address_prepare(struct compile *c, uint32_t region);             /* fills `needs` */
+bool compile_memory(struct compile *c, uint32_t node);                /* false: no operation on pointers or memory */
 uint32_t address_value(struct compile *c, uint32_t node, uint32_t k); /* parameters, arrays: offset and region */
 
 #endif

@@ -84,8 +84,8 @@ static uint32_t total(const struct compile *c, uint32_t node)
 static void open_frame(struct compile *c, uint32_t node, uint32_t n_slots)
 {
     struct frame f = {.node = node, .slot = take_slots(c, n_slots), .results = c->leaves.n};
-    for (uint32_t id = ir_at(c->m, node)->next; id && ir_at(c->m, id)->op == OP_RESULT && ir_at(c->m, id)->in[0] == node;
-         id = ir_at(c->m, id)->next)
+    for (uint32_t id = ir_at(c->m, node)->next;
+         id && ir_at(c->m, id)->op == OP_RESULT && ir_at(c->m, id)->in[0] == node; id = ir_at(c->m, id)->next)
         define(c, id);
     f.n_results = c->leaves.n - f.results;
     f.to = f.results;
@@ -247,10 +247,11 @@ static void compile_assert(struct compile *c, uint32_t node)
 }
 
 static void (*const control[OP_COUNT])(struct compile *c, uint32_t node) = {
-    [OP_BLOCK] = compile_block,   [OP_IF] = compile_if,           [OP_SWITCH] = compile_switch,
-    [OP_LOOP] = compile_loop,     [OP_BR] = compile_br,           [OP_YIELD] = compile_yield,
-    [OP_RETURN] = compile_return, [OP_UNREACHABLE] = compile_return, [OP_BARRIER] = compile_barrier,
-    [OP_ASSERT] = compile_assert,
+    [OP_BLOCK] = compile_block,     [OP_IF] = compile_if,
+    [OP_SWITCH] = compile_switch,   [OP_LOOP] = compile_loop,
+    [OP_BR] = compile_br,           [OP_YIELD] = compile_yield,
+    [OP_RETURN] = compile_return,   [OP_UNREACHABLE] = compile_return,
+    [OP_BARRIER] = compile_barrier, [OP_ASSERT] = compile_assert,
 };
 
 bool compile_control(struct compile *c, uint32_t node)
@@ -265,6 +266,6 @@ bool compile_control(struct compile *c, uint32_t node)
 void compile_region(struct compile *c, uint32_t region)
 {
     IR_EACH(c->m, region, id)
-        if (ir_at(c->m, id)->op != OP_ARG && ir_at(c->m, id)->op != OP_RESULT)
-            compile_node(c, id);
+    if (ir_at(c->m, id)->op != OP_ARG && ir_at(c->m, id)->op != OP_RESULT)
+        compile_node(c, id);
 }

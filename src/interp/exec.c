@@ -113,8 +113,8 @@ const struct inst *exec_repeat(struct simd *s, const struct inst *i)
 
 /* ---- switch ---- */
 
-/* a: the operand as i64; x: slots; y: number of (value, region) pairs; imm: the first, upper half: the default region, or
- * the number of regions, which is in `skip`. */
+/* a: the operand as i64; x: slots; y: number of (value, region) pairs; imm: the first, upper half: the default region,
+ * or the number of regions, which is in `skip`. */
 const struct inst *exec_switch(struct simd *s, const struct inst *i)
 {
     const int64_t *const value = REG(s, const int64_t, i->a), *const cases = s->run->p->cases + (uint32_t)i->imm;
@@ -126,7 +126,7 @@ const struct inst *exec_switch(struct simd *s, const struct inst *i)
         const int64_t v = value[__builtin_ctz(rest)];
         uint32_t same = 0, region = (uint32_t)(i->imm >> 32);
         EACH_LANE(rest, l)
-            same |= (uint32_t)(value[l] == v) << l;
+        same |= (uint32_t)(value[l] == v) << l;
         for (uint32_t k = 0; k < i->y; k++) {
             if (cases[2 * k] == v) {
                 region = (uint32_t)cases[2 * k + 1];
@@ -154,6 +154,6 @@ const struct inst *exec_case(struct simd *s, const struct inst *i)
 const struct inst *exec_assert(struct simd *s, const struct inst *i)
 {
     EACH_LANE(s->mask & ~lanes_bits(s, i->a), l)
-        fault_lane(s, l, FAULT_ASSERT, i->x, i->y);
+    fault_lane(s, l, FAULT_ASSERT, i->x, i->y);
     return i + 1;
 }

@@ -21,7 +21,8 @@ static struct fault *record(struct simd *s, unsigned lane, enum fault_kind kind)
     return &r->fault;
 }
 
-void fault_access(struct simd *s, unsigned lane, const struct access *q, uint32_t region, uint64_t offset, uint64_t size)
+void fault_access(struct simd *s, unsigned lane, const struct access *q, uint32_t region, uint64_t offset,
+                  uint64_t size)
 {
     struct fault *const f = record(s, lane, q->write ? FAULT_WRITE : FAULT_READ);
     if (!f)

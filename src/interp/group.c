@@ -2,9 +2,9 @@
  *
  * Threadgroups run one after the other in linear order, x fastest. Without barriers a simdgroup runs to its end before
  * the next one starts, all in one register file. With barriers every simdgroup has its own; it runs until it ends or
- * reaches a barrier, and when all live threads wait at one barrier, all go on. Lanes that reach a barrier while others of
- * their simdgroup stand elsewhere wait as a fragment, with a copy of the registers; the others go on and do not wait for
- * them where they would have met again. Lanes of a simdgroup that a barrier releases go on together.
+ * reaches a barrier, and when all live threads wait at one barrier, all go on. Lanes that reach a barrier while others
+ * of their simdgroup stand elsewhere wait as a fragment, with a copy of the registers; the others go on and do not
+ * wait for them where they would have met again. Lanes of a simdgroup that a barrier releases go on together.
  */
 #include "interp/program.h"
 
@@ -159,7 +159,7 @@ static void copy_lanes(struct simd *to, const struct simd *from, uint32_t lanes)
         const unsigned bytes = 8u >> k;
         for (; at + bytes * LANES <= p->class_end[k]; at += bytes * LANES)
             EACH_LANE(lanes, l)
-                lane_set(to, at, bytes, l, lane_get(from, at, bytes, l));
+        lane_set(to, at, bytes, l, lane_get(from, at, bytes, l));
         at = p->class_end[k];
     }
     for (uint32_t k = 0; k < p->n_region; k++) {
@@ -167,7 +167,7 @@ static void copy_lanes(struct simd *to, const struct simd *from, uint32_t lanes)
         if (r->kind != REGION_THREAD)
             continue;
         EACH_LANE(lanes, l)
-            memcpy(to->regs + r->offset + r->stride * l, from->regs + r->offset + r->stride * l, r->size);
+        memcpy(to->regs + r->offset + r->stride * l, from->regs + r->offset + r->stride * l, r->size);
     }
 }
 
@@ -414,8 +414,8 @@ sk_status interp_run(const struct interp_program *p, const struct interp_launch 
     r->loop_limit = l->loop_limit ? l->loop_limit : LOOP_LIMIT;
     prepare(r);
 
-    /* Results must not depend on the rounding mode or on the flush-to-zero of a process: the default for the launch, and
-     * the caller's again after it, hence a recovery point here. */
+    /* Results must not depend on the rounding mode or on the flush-to-zero of a process: the default for the launch,
+     * and the caller's again after it, hence a recovery point here. */
     fenv_t env;
     sk_status status;
     (void)fegetenv(&env);

@@ -1,8 +1,8 @@
 /* lanes.c - elementwise operations over the 32 lanes of a simdgroup.
  *
- * The loops are expansions of ops.def, math.def and types.def with the functions of ir/math.h in them, so they mean what
- * ir_scalar_eval means; tests/unit/interp.c compares all of them with it. The few functions written out here again are
- * those that would otherwise be a call a lane. What has no loop here runs lane by lane through lanes_eval.
+ * The loops are expansions of ops.def, math.def and types.def with the functions of ir/math.h in them, so they mean
+ * what ir_scalar_eval means; tests/unit/lanes.c compares all of them with it. The few functions written out here
+ * again are those that would otherwise be a call a lane. What has no loop here runs lane by lane through lanes_eval.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3") /* vectorises these loops */
@@ -15,10 +15,16 @@
 
 /* gcc does not believe restrict on locals; clang warns where it is told of independence and finds no use for it. */
 #if defined(__clang__)
-#define EACH(l) for (unsigned l = 0; l < LANES; l++)
+#define INDEPENDENT
 #else
-#define EACH(l) _Pragma("GCC ivdep") for (unsigned l = 0; l < LANES; l++)
+#define INDEPENDENT _Pragma("GCC ivdep")
 #endif
+/* Runs the statement for every lane l. */
+#define EACH(...)                                                                                                      \
+    INDEPENDENT                                                                                                        \
+    for (unsigned l = 0; l < LANES; l++) {                                                                             \
+        __VA_ARGS__;                                                                                                   \
+    }
 #define LANE_D(T) T *restrict const d = REG(s, T, i->d)
 #define LANE_A(T) const T *restrict const a = REG(s, const T, i->a)
 #define LANE_B(T) const T *restrict const b = REG(s, const T, i->b)
@@ -29,8 +35,7 @@
     {                                                                                                                  \
         LANE_D(R);                                                                                                     \
         LANE_A(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = (R)F(a[l]);                                                                                         \
+        EACH(d[l] = (R)F(a[l]))                                                                                        \
         return i + 1;                                                                                                  \
     }
 #define LANES_2(NAME, R, T, F)                                                                                         \
@@ -39,8 +44,7 @@
         LANE_D(R);                                                                                                     \
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = (R)F(a[l], b[l]);                                                                                   \
+        EACH(d[l] = (R)F(a[l], b[l]))                                                                                  \
         return i + 1;                                                                                                  \
     }
 #define LANES_3(NAME, R, T, F)                                                                                         \
@@ -50,8 +54,7 @@
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
         LANE_C(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = (R)F(a[l], b[l], c[l]);                                                                             \
+        EACH(d[l] = (R)F(a[l], b[l], c[l]))                                                                            \
         return i + 1;                                                                                                  \
     }
 
@@ -125,15 +128,12 @@ static inst_fn *const bool_ops[OP_COUNT] = {
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
         T other = 0;                                                                                                   \
-        EACH(l)                                                                                                              \
-            other |= (T)(b[l] ^ b[0]);                                                                                 \
+        EACH(other |= (T)(b[l] ^ b[0]))                                                                                \
         if (other == 0) {                                                                                              \
             const unsigned count = (unsigned)b[0] & (8u * sizeof(T) - 1);                                              \
-            EACH(l)                                                                                                          \
-                d[l] = F(a[l], count);                                                                                 \
+            EACH(d[l] = F(a[l], count))                                                                                \
         } else {                                                                                                       \
-            EACH(l)                                                                                                          \
-                d[l] = F(a[l], (uint64_t)b[l]);                                                                        \
+            EACH(d[l] = F(a[l], (uint64_t)b[l]))                                                                       \
         }                                                                                                              \
         return i + 1;                                                                                                  \
     }
@@ -267,8 +267,7 @@ static inline float lane_fmax(float x, float y)
     {                                                                                                                  \
         LANE_D(T);                                                                                                     \
         LANE_A(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = to_##S(F(from_##S(a[l])));                                                                          \
+        EACH(d[l] = to_##S(F(from_##S(a[l]))))                                                                         \
         return i + 1;                                                                                                  \
     }
 #define FLOAT_LANES_2(NAME, S, T, F)                                                                                   \
@@ -277,8 +276,7 @@ static inline float lane_fmax(float x, float y)
         LANE_D(T);                                                                                                     \
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = to_##S(F(from_##S(a[l]), from_##S(b[l])));                                                          \
+        EACH(d[l] = to_##S(F(from_##S(a[l]), from_##S(b[l]))))                                                         \
         return i + 1;                                                                                                  \
     }
 #define FLOAT_LANES_3(NAME, S, T, F)                                                                                   \
@@ -288,8 +286,7 @@ static inline float lane_fmax(float x, float y)
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
         LANE_C(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = to_##S(F(from_##S(a[l]), from_##S(b[l]), from_##S(c[l])));                                          \
+        EACH(d[l] = to_##S(F(from_##S(a[l]), from_##S(b[l]), from_##S(c[l]))))                                         \
         return i + 1;                                                                                                  \
     }
 #define FLOAT_LANES_COMPARE(NAME, S, T, F)                                                                             \
@@ -298,8 +295,7 @@ static inline float lane_fmax(float x, float y)
         LANE_D(uint8_t);                                                                                               \
         LANE_A(T);                                                                                                     \
         LANE_B(T);                                                                                                     \
-        EACH(l)                                                                                                              \
-            d[l] = F(from_##S(a[l]), from_##S(b[l]));                                                                  \
+        EACH(d[l] = F(from_##S(a[l]), from_##S(b[l])))                                                                 \
         return i + 1;                                                                                                  \
     }
 
@@ -353,9 +349,9 @@ static inst_fn *const fast_ops[OP_COUNT][3] = {
 };
 
 #define SIGN_FLIP_16(x) ((x) ^ 0x8000)
-#define SIGN_CLEAR_16(x) ((x) & 0x7fff)
+#define SIGN_CLEAR_16(x) ((x)&0x7fff)
 #define SIGN_FLIP_32(x) ((x) ^ 0x80000000u)
-#define SIGN_CLEAR_32(x) ((x) & 0x7fffffffu)
+#define SIGN_CLEAR_32(x) ((x)&0x7fffffffu)
 LANES_1(sign_flip_16, uint16_t, uint16_t, SIGN_FLIP_16)
 LANES_1(sign_clear_16, uint16_t, uint16_t, SIGN_CLEAR_16)
 LANES_1(sign_flip_32, uint32_t, uint32_t, SIGN_FLIP_32)
@@ -369,8 +365,7 @@ __attribute__((target("avx2,fma"))) static const struct inst *fma_F32_fast(struc
     LANE_A(float);
     LANE_B(float);
     LANE_C(float);
-    EACH(l)
-        d[l] = to_F32(__builtin_fmaf(a[l], b[l], c[l]));
+    EACH(d[l] = to_F32(__builtin_fmaf(a[l], b[l], c[l])))
     return i + 1;
 }
 
@@ -435,8 +430,7 @@ EACH_INT(INT_TO_F32, )
     {                                                                                                                  \
         LANE_D(T);                                                                                                     \
         LANE_A(FT);                                                                                                    \
-        EACH(l)                                                                                                              \
-            d[l] = int_from_f32_##S(from_##F(a[l]));                                                                   \
+        EACH(d[l] = int_from_f32_##S(from_##F(a[l])))                                                                  \
         return i + 1;                                                                                                  \
     }
 EACH_INT(FLOAT_TO_INT, F16, uint16_t)
@@ -478,8 +472,7 @@ FLOAT_TO(F32, float)
 #define INT_FROM_ROW(S, T, _) [S_##S] = INT_FROM(S, T),
 static inst_fn *const convert_ops[S_COUNT][S_COUNT] = {
     [S_BOOL] = INT_FROM(U8, uint8_t),
-    EACH_INT(INT_FROM_ROW, )
-    [S_F16] = FLOAT_FROM(F16),
+    EACH_INT(INT_FROM_ROW, )[S_F16] = FLOAT_FROM(F16),
     [S_BF16] = FLOAT_FROM(BF16),
     [S_F32] = FLOAT_FROM(F32),
 };
@@ -492,8 +485,7 @@ inst_fn *lanes_convert(enum scalar from, enum scalar to)
 /* ---- by size: choice, copies, moves ----------------------------------------------------------------------------- */
 
 #define EACH_SIZE(X) X(8) X(16) X(32) X(64)
-#define BY_SIZE(name, bytes)                                                                                           \
-    ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
+#define BY_SIZE(name, bytes) ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
 
 #define SELECT(N)                                                                                                      \
     static const struct inst *select_##N(struct simd *s, const struct inst *i)                                         \
@@ -502,11 +494,7 @@ inst_fn *lanes_convert(enum scalar from, enum scalar to)
         LANE_A(uint8_t);                                                                                               \
         LANE_B(uint##N##_t);                                                                                           \
         LANE_C(uint##N##_t);                                                                                           \
-        EACH(l)                                                                                                              \
-        {                                                                                                              \
-            const uint##N##_t x = b[l], y = c[l];                                                                      \
-            d[l] = a[l] ? x : y;                                                                                       \
-        }                                                                                                              \
+        EACH(const uint##N##_t x = b[l], y = c[l]; d[l] = a[l] ? x : y)                                                \
         return i + 1;                                                                                                  \
     }
 EACH_SIZE(SELECT)
@@ -541,11 +529,7 @@ static const uint32_t lane_bit[LANES] = {
         LANE_D(uint##N##_t);                                                                                           \
         LANE_A(uint##N##_t);                                                                                           \
         const uint32_t mask = s->mask;                                                                                 \
-        EACH(l)                                                                                                              \
-        {                                                                                                              \
-            const uint##N##_t x = a[l], y = d[l];                                                                      \
-            d[l] = mask & lane_bit[l] ? x : y;                                                                         \
-        }                                                                                                              \
+        EACH(const uint##N##_t x = a[l], y = d[l]; d[l] = mask & lane_bit[l] ? x : y)                                  \
         return i + 1;                                                                                                  \
     }
 EACH_SIZE(MOVE)
@@ -563,7 +547,8 @@ const struct inst *lanes_eval(struct simd *s, const struct inst *i)
     const enum scalar from = (enum scalar)(i->imm >> 16 & 0xff), to = (enum scalar)(i->imm >> 24 & 0xff);
     const unsigned flags = (unsigned)(i->imm >> 32), bytes = scalar_info[from].bytes;
     const unsigned n = (unsigned)op_info[op].n;
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         const uint64_t a = lane_get(s, i->a, bytes, l);
         const uint64_t b = n > 1 ? lane_get(s, i->b, bytes, l) : 0;
         const uint64_t c = n > 2 ? lane_get(s, i->c, bytes, l) : 0;
@@ -596,7 +581,8 @@ const struct inst *lanes_extract(struct simd *s, const struct inst *i)
     const uint32_t *const to = s->run->p->list + i->x, n = i->y, *const from = to + 2 * n;
     const uint64_t parts = i->imm / n;
     const uint64_t *const index = REG(s, const uint64_t, i->b);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t bytes = to[2 * k + 1];
             const uint64_t x = index[l] < parts ? lane_get(s, from[2 * (index[l] * n + k)], bytes, l) : 0;
@@ -606,13 +592,14 @@ const struct inst *lanes_extract(struct simd *s, const struct inst *i)
     return i + 1;
 }
 
-/* x: the list of the whole's targets (imm of them), already holding the old value, then the part's y leaves; b: index. */
+/* x: the list of the whole's targets (imm of them), which hold the old value, then the part's y leaves; b: index. */
 const struct inst *lanes_insert(struct simd *s, const struct inst *i)
 {
     const uint32_t *const to = s->run->p->list + i->x, n = i->y, *const from = to + 2 * i->imm;
     const uint64_t parts = i->imm / n;
     const uint64_t *const index = REG(s, const uint64_t, i->b);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         if (index[l] >= parts)
             continue;
         for (uint32_t k = 0; k < n; k++) {

@@ -1,8 +1,8 @@
 /* memory.c - addresses, loads, stores, atomics.
  *
  * Every access is checked against its region; the offset is computed and checked once, in registers, so that a thread
- * that writes the index meanwhile changes nothing. Out of bounds a load gives zero and a store is dropped, for that lane.
- * Stores go lane by lane in lane order. Values are copied byte by byte in meaning: any alignment, any overlap.
+ * that writes the index meanwhile changes nothing. Out of bounds a load gives zero and a store is dropped, for that
+ * lane. Stores go lane by lane in lane order. Values are copied byte by byte in meaning: any alignment, any overlap.
  */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC optimize("O3")
@@ -60,7 +60,8 @@ static uint32_t resolve(struct simd *s, const struct inst *i, const struct acces
     uint64_t offset[LANES];
     uint32_t ok = 0;
     offsets(s, i, q, offset);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         const uint32_t region = q->region != REGION_DYNAMIC ? q->region : REG(s, const uint32_t, i->c)[l];
         const uint64_t size = s->run->region[region].size;
         if (size >= q->extent && offset[l] <= size - q->extent) {
@@ -85,7 +86,7 @@ const struct inst *memory_zero(struct simd *s, const struct inst *i)
 {
     const uint64_t size = s->run->p->region[i->x].size;
     EACH_LANE(s->mask, l)
-        memset(region_base(s, i->x, l), 0, size);
+    memset(region_base(s, i->x, l), 0, size);
     return i + 1;
 }
 
@@ -123,7 +124,8 @@ const struct inst *memory_load(struct simd *s, const struct inst *i)
         const unsigned bytes = leaf_bytes(f);
         if (ok != ALL_LANES)
             memset(s->regs + f->reg, 0, (size_t)bytes * LANES);
-        EACH_LANE(ok, l) {
+        EACH_LANE(ok, l)
+        {
             uint64_t x = 0;
             memcpy(&x, at[l] + f->offset, f->kind >= LEAF_OFFSET ? 8 : bytes);
             if (f->kind == S_BOOL)
@@ -155,7 +157,8 @@ const struct inst *memory_store(struct simd *s, const struct inst *i)
     const struct access *const q = &p->access[i->x];
     const struct leaf *const first = p->leaf + q->first_leaf, *const end = first + q->n_leaves;
     char *at[LANES];
-    EACH_LANE(resolve(s, i, q, at), l) {
+    EACH_LANE(resolve(s, i, q, at), l)
+    {
         for (const struct leaf *f = first; f < end; f++)
             if (f->kind != LEAF_REGION)
                 store_leaf(s, q, f, l, at[l] + f->offset);
@@ -199,8 +202,7 @@ static inline bool find_fast(const struct simd *s, const struct inst *i, const s
 }
 
 #define EACH_SIZE(X) X(8) X(16) X(32) X(64)
-#define BY_SIZE(name, bytes)                                                                                           \
-    ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
+#define BY_SIZE(name, bytes) ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
 
 #define ONE(N)                                                                                                         \
     static const struct inst *load_##N(struct simd *s, const struct inst *i)                                           \
@@ -253,7 +255,7 @@ inst_fn *memory_store_one(unsigned bytes)
 /* ---- atomics ---------------------------------------------------------------------------------------------------- */
 
 /* Memory of the device may be shared with other launches and with the host; aligned scalars are then read and written
- * by one instruction. All orders are run as this machine's strongest: fences around, which cost little beside the rest. */
+ * by one relaxed instruction, with fences around where more order is asked for. */
 static uint64_t cell_get(const char *at, unsigned bytes)
 {
     uint64_t x = 0;
@@ -302,8 +304,8 @@ static uint64_t combine(enum op op, enum scalar s, uint64_t a, uint64_t b)
     return ir_scalar_eval(op, s, s, 0, a, b, 0);
 }
 
-/* imm: the IR operation. The access' leaves: the value in memory (register of the old one, unless absent), then the
- * operands. Lanes take their turns in lane order. */
+/* imm: the IR operation; y: an order beyond relaxed. The access' leaves: the value in memory (register of the old one,
+ * unless absent), then the operands. Lanes take their turns in lane order. */
 const struct inst *memory_atomic(struct simd *s, const struct inst *i)
 {
     const struct access *const q = &s->run->p->access[i->x];
@@ -314,9 +316,12 @@ const struct inst *memory_atomic(struct simd *s, const struct inst *i)
     const bool returns = op != OP_ATOMIC_STORE;
     char *at[LANES];
     const uint32_t ok = resolve(s, i, q, at);
+    if (i->y)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (returns && ok != ALL_LANES)
         memset(s->regs + f[0].reg, 0, (size_t)bytes * LANES);
-    EACH_LANE(ok, l) {
+    EACH_LANE(ok, l)
+    {
         const uint64_t x = q->n_leaves > 1 ? lane_get(s, f[1].reg, bytes, l) : 0;
         uint64_t old, desired;
         do {
@@ -333,5 +338,7 @@ const struct inst *memory_atomic(struct simd *s, const struct inst *i)
         if (returns)
             lane_set(s, f[0].reg, bytes, l, scalar == S_BOOL ? old != 0 : old);
     }
+    if (i->y)
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);
     return i + 1;
 }

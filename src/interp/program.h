@@ -1,12 +1,14 @@
 /* program.h - a kernel flattened for execution, and the state of a launch. Private to src/interp.
  *
  * A program is an array of instructions. Each is a function and its operands; the function runs it for the lanes of
- * one simdgroup and returns the next instruction, null to stop running this simdgroup (ended, or waiting at a barrier).
+ * one simdgroup and returns the next instruction, null to stop running this simdgroup (ended, or waiting at a
+ * barrier).
  *
  * Values. A value is a list of leaves, one for each scalar in it (a pointer has two: a u64 offset and a u32 region). A
- * leaf is a register: 32 lanes of the scalar's size, bool as bytes 0 and 1, f16 and bf16 as their bits. Parts of vectors
- * and structs are the same registers under another name, so that make, extract, splat and shuffle cost nothing. The
- * registers of one simdgroup are its register file; constants, parameters and attributes have registers of their own.
+ * leaf is a register: 32 lanes of the scalar's size, bool as bytes 0 and 1, f16 and bf16 as their bits. Parts of
+ * vectors and structs are the same registers under another name, so that make, extract, splat and shuffle cost
+ * nothing. The registers of one simdgroup are its register file; constants, parameters and attributes have registers
+ * of their own.
  *
  * Masks. `mask` holds the active lanes, `gone` the lanes that are not here any more or never were (past the end of the
  * threadgroup, ended, or split off at a barrier). Lanes that wait for others stand in `slot`: since control is
@@ -35,9 +37,9 @@ typedef const struct inst *inst_fn(struct simd *s, const struct inst *i);
 
 struct inst {
     inst_fn *run;
-    uint32_t d, a, b, c;  /* registers (d: the target): byte offsets into the register file */
-    uint32_t x, y;        /* by function: slots, places in the tables of the program */
-    int32_t jump, skip;   /* control: instructions from this one; skip: taken when no lane is left */
+    uint32_t d, a, b, c; /* registers (d: the target): byte offsets into the register file */
+    uint32_t x, y;       /* by function: slots, places in the tables of the program */
+    int32_t jump, skip;  /* control: instructions from this one; skip: taken when no lane is left */
     uint64_t imm;
 };
 _Static_assert(sizeof(struct inst) == 48, "an instruction is 48 bytes");
@@ -110,8 +112,8 @@ struct interp_program {
     struct inst *code;
     struct access *access;
     struct leaf *leaf;
-    uint32_t *list;   /* registers of instructions with many operands */
-    int64_t *cases;   /* pairs: value, region of the switch */
+    uint32_t *list; /* registers of instructions with many operands */
+    int64_t *cases; /* pairs: value, region of the switch */
     struct site *site;
     const char **text; /* messages of assert */
     struct region_info *region;
@@ -119,9 +121,9 @@ struct interp_program {
     struct value_leaf *value;
     struct attribute_leaf *attribute; /* sorted by how often they change: enum uniformity */
     uint32_t n_code, n_access, n_leaf, n_list, n_cases, n_site, n_text, n_region, n_constant, n_value, n_attribute;
-    uint32_t class_end[4];   /* registers of 8, 4, 2, 1 bytes a lane lie in this order */
-    uint32_t first_varying;  /* attributes from here on change within a threadgroup */
-    uint32_t first_grouped;  /* from here on from threadgroup to threadgroup */
+    uint32_t class_end[4];  /* registers of 8, 4, 2, 1 bytes a lane lie in this order */
+    uint32_t first_varying; /* attributes from here on change within a threadgroup */
+    uint32_t first_grouped; /* from here on from threadgroup to threadgroup */
     uint32_t n_slots, n_counts;
     uint32_t threadgroup_bytes;
     uint64_t thread_bytes; /* a lane's thread memory times 32 */
@@ -175,10 +177,10 @@ struct run {
     size_t file_bytes;
     struct simd **simds; /* has_barrier: one for each simdgroup of a threadgroup; else one */
     uint32_t n_files;
-    struct simd *spare;      /* fragments not in use */
-    uint32_t *local[3];      /* position in the threadgroup by linear index, for threadgroups of the size local_dims */
+    struct simd *spare; /* fragments not in use */
+    uint32_t *local[3]; /* position in the threadgroup by linear index, for threadgroups of the size local_dims */
     uint32_t local_dims[3];
-    uint32_t groups[3];      /* threadgroups in the grid */
+    uint32_t groups[3]; /* threadgroups in the grid */
     /* the threadgroup being run */
     uint64_t group;
     uint32_t group_at[3], dims[3], origin[3], n_threads, n_simds;
@@ -229,7 +231,7 @@ static inline void lane_set(struct simd *s, uint32_t reg, unsigned bytes, unsign
     memcpy(s->regs + reg + (size_t)bytes * lane, &x, bytes);
 }
 
-/* lanes.c: elementwise operations. Null if an operation has no loop of its own: then lanes_eval runs it lane by lane. */
+/* lanes.c: elementwise operations. Null if one has no loop of its own: then lanes_eval runs it lane by lane. */
 inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags);
 inst_fn *lanes_convert(enum scalar from, enum scalar to);
 inst_fn *lanes_select(unsigned bytes);
@@ -258,13 +260,15 @@ inst_fn exec_if, exec_else, exec_end, exec_block, exec_loop, exec_repeat, exec_b
 inst_fn group_barrier;
 
 /* fault.c: keeps the fault of the lowest thread, the first one of that thread. */
-void fault_access(struct simd *s, unsigned lane, const struct access *q, uint32_t region, uint64_t offset, uint64_t size);
+void fault_access(struct simd *s, unsigned lane, const struct access *q, uint32_t region, uint64_t offset,
+                  uint64_t size);
 void fault_lane(struct simd *s, unsigned lane, enum fault_kind kind, uint32_t site, uint32_t text);
 void fault_barriers(struct simd *s, const struct simd *other);
 sk_status fault_report(const struct run *r, sk_error *err);
 
 /* waits.c: does the exit of this loop depend on memory that the loop reads, and on nothing else that changes from one
- * iteration to the next? `thread`: thread memory is among what it reads. `marks`: room for a byte a node of the module. */
+ * iteration to the next? `thread`: thread memory is among what it reads. `marks`: room for a byte a node of the
+ * module. */
 bool loop_waits(const struct ir_module *m, uint32_t loop, uint8_t *marks, bool *thread);
 
 #endif

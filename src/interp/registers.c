@@ -2,8 +2,9 @@
  *
  * Instructions stand in the order of the text, so a register is live from the instruction that first writes it to the
  * last that mentions it; one from before a loop that is mentioned in the loop lives to the loop's end, because the
- * next iteration comes back to it. That holds for every lane whatever the masks are: a lane that waits needs nothing that
- * is made before it goes on. Constants, parameters and attributes are pinned: they are written before the code runs.
+ * next iteration comes back to it. That holds for every lane whatever the masks are: a lane that waits needs nothing
+ * that is made before it goes on. Constants, parameters and attributes are pinned: they are written before the code
+ * runs.
  */
 #include "interp/compile.h"
 

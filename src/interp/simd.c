@@ -2,11 +2,11 @@
  *
  * Reductions combine by the xor tree: for step 16, 8, 4, 2, 1 (a quadgroup: 2, 1), x[l] = x[l] op x[l ^ step] in all
  * lanes at once; every lane ends with the same bits. Scans are Hillis and Steele's: for step 1, 2, 4, 8, 16 (1, 2),
- * x[l] = x[l - step] op x[l] in lanes whose place in the group is step or more. In both, absent and inactive lanes hold
- * the operation's identity: -0.0 for sums of floats, 1 for products, NaN for min and max of floats (which ignore it), the
- * type's largest and smallest value for min and max of integers, all bits for and, none for or and xor. f16 and bf16
- * round after each step. An exclusive scan is the inclusive one moved up by one lane; the first active lane gets 0
- * (products: 1).
+ * x[l] = x[l - step] op x[l] in lanes whose place in the group is step or more. In both, absent and inactive lanes
+ * hold the operation's identity: -0.0 for sums of floats, 1 for products, NaN for min and max of floats (which ignore
+ * it), the type's largest and smallest value for min and max of integers, all bits for and, none for or and xor. f16
+ * and bf16 round after each step. An exclusive scan is the inclusive one moved up by one lane; the first active lane
+ * gets 0 (products: 1).
  */
 #include "interp/program.h"
 
@@ -102,7 +102,7 @@ static void tree_begin(struct tree *t, const struct simd *s, const struct inst *
     if (s->mask != ALL_LANES) {
         const uint64_t id = identity(combine, scalar);
         EACH_LANE(~s->mask, l)
-            memcpy(t->reg[0] + t->bytes * l, &id, t->bytes);
+        memcpy(t->reg[0] + t->bytes * l, &id, t->bytes);
     }
 }
 
@@ -142,7 +142,8 @@ static const struct inst *scan(struct simd *s, const struct inst *i, bool exclus
         return i + 1;
     }
     const uint64_t none = number((enum scalar)i->x, i->imm == OP_MUL ? 1 : 0);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         const uint32_t below = s->mask & group_mask(i, l) & (((uint32_t)1 << l) - 1);
         memcpy(s->regs + i->d + l * bytes, below ? t.reg[0] + (l - 1) * bytes : (const char *)&none, bytes);
     }
@@ -170,7 +171,8 @@ static inline const struct inst *shuffle(struct simd *s, const struct inst *i, b
 {
     const unsigned bytes = bytes_of(i), w = width_of(i);
     const uint64_t *const operand = REG(s, const uint64_t, i->b);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         const uint64_t place = l & (w - 1), k = from(place, operand[l], w);
         const uint32_t source = fill && k >= w ? i->c : i->a; /* k - w of the filling */
         const uint64_t in = fill && k >= w && k != NOWHERE ? k - w : k;
@@ -244,7 +246,8 @@ SHUFFLE(fill_down, true, from_filled_above)
 static const struct inst *broadcast_first(struct simd *s, const struct inst *i)
 {
     const unsigned bytes = bytes_of(i);
-    EACH_LANE(s->mask, l) {
+    EACH_LANE(s->mask, l)
+    {
         const unsigned first = (unsigned)__builtin_ctz(s->mask & group_mask(i, l));
         lane_set(s, i->d, bytes, l, lane_get(s, i->a, bytes, first));
     }
@@ -257,7 +260,7 @@ static const struct inst *all(struct simd *s, const struct inst *i)
 {
     const uint32_t no = s->mask & ~lanes_bits(s, i->a);
     EACH_LANE(s->mask, l)
-        REG(s, uint8_t, i->d)[l] = (no & group_mask(i, l)) == 0;
+    REG(s, uint8_t, i->d)[l] = (no & group_mask(i, l)) == 0;
     return i + 1;
 }
 
@@ -265,14 +268,14 @@ static const struct inst *any(struct simd *s, const struct inst *i)
 {
     const uint32_t yes = s->mask & lanes_bits(s, i->a);
     EACH_LANE(s->mask, l)
-        REG(s, uint8_t, i->d)[l] = (yes & group_mask(i, l)) != 0;
+    REG(s, uint8_t, i->d)[l] = (yes & group_mask(i, l)) != 0;
     return i + 1;
 }
 
 static const struct inst *is_first(struct simd *s, const struct inst *i)
 {
     EACH_LANE(s->mask, l)
-        REG(s, uint8_t, i->d)[l] = (unsigned)__builtin_ctz(s->mask & group_mask(i, l)) == l;
+    REG(s, uint8_t, i->d)[l] = (unsigned)__builtin_ctz(s->mask & group_mask(i, l)) == l;
     return i + 1;
 }
 
@@ -281,7 +284,7 @@ static const struct inst *bits_of_group(struct simd *s, const struct inst *i, ui
 {
     const unsigned w = width_of(i);
     EACH_LANE(s->mask, l)
-        REG(s, uint64_t, i->d)[l] = (bits & group_mask(i, l)) >> (l & ~(w - 1));
+    REG(s, uint64_t, i->d)[l] = (bits & group_mask(i, l)) >> (l & ~(w - 1));
     return i + 1;
 }
 
@@ -303,11 +306,11 @@ static inst_fn *const ops[OP_COUNT] = {
     [OP_##W##_AND] = reduce, [OP_##W##_OR] = reduce, [OP_##W##_XOR] = reduce, [OP_##W##_INCLUSIVE_SUM] = inclusive,    \
     [OP_##W##_EXCLUSIVE_SUM] = exclusive, [OP_##W##_INCLUSIVE_PRODUCT] = inclusive,                                    \
     [OP_##W##_EXCLUSIVE_PRODUCT] = exclusive, [OP_##W##_BROADCAST] = shuffle_lane,                                     \
-    [OP_##W##_BROADCAST_FIRST] = broadcast_first, [OP_##W##_SHUFFLE] = shuffle_lane, [OP_##W##_SHUFFLE_UP] = shuffle_up, \
-    [OP_##W##_SHUFFLE_DOWN] = shuffle_down, [OP_##W##_SHUFFLE_XOR] = shuffle_xor, [OP_##W##_ROTATE_UP] = rotate_up,    \
-    [OP_##W##_ROTATE_DOWN] = rotate_down, [OP_##W##_FILL_UP] = fill_up, [OP_##W##_FILL_DOWN] = fill_down,              \
-    [OP_##W##_ALL] = all, [OP_##W##_ANY] = any, [OP_##W##_IS_FIRST] = is_first, [OP_##W##_BALLOT] = ballot,            \
-    [OP_##W##_ACTIVE] = active
+    [OP_##W##_BROADCAST_FIRST] = broadcast_first, [OP_##W##_SHUFFLE] = shuffle_lane,                                   \
+    [OP_##W##_SHUFFLE_UP] = shuffle_up, [OP_##W##_SHUFFLE_DOWN] = shuffle_down, [OP_##W##_SHUFFLE_XOR] = shuffle_xor,  \
+    [OP_##W##_ROTATE_UP] = rotate_up, [OP_##W##_ROTATE_DOWN] = rotate_down, [OP_##W##_FILL_UP] = fill_up,              \
+    [OP_##W##_FILL_DOWN] = fill_down, [OP_##W##_ALL] = all, [OP_##W##_ANY] = any, [OP_##W##_IS_FIRST] = is_first,      \
+    [OP_##W##_BALLOT] = ballot, [OP_##W##_ACTIVE] = active
     OPS(SIMD),
     OPS(QUAD),
 };

@@ -3,8 +3,8 @@
  * A loop waits if whether it goes on follows from memory it reads and from nothing else that its iterations change:
  * then, as long as nobody writes that memory, it never ends, and a fault is a right answer. The conditions that decide
  * are those of the ifs and switches around a br that repeats the loop and around every exit that leaves it. What they
- * are made of is followed back to values from before the loop. Coming back to a loop parameter or local on the way means
- * that it depends on its own last value, as counters do: such a loop is taken to get somewhere.
+ * are made of is followed back to values from before the loop. Coming back to a loop parameter or local on the way
+ * means that it depends on its own last value, as counters do: such a loop is taken to get somewhere.
  */
 #include "interp/program.h"
 
@@ -42,10 +42,12 @@ static void follow_inputs(struct waits *w, uint32_t node)
 /* Operand k of every exit that carries values to `construct`: br, and yield from its own regions. A parameter that is
  * handed on as it is does not change. Results depend on the
  * conditions inside, too. */
-static void follow_values(struct waits *w, uint32_t itself, uint32_t construct, uint32_t region, unsigned k, bool to_args)
+static void follow_values(struct waits *w, uint32_t itself, uint32_t construct, uint32_t region, unsigned k,
+                          bool to_args)
 {
     const struct ir_module *const m = w->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         const bool is_br = x->op == OP_BR && x->imm == construct;
         const bool is_yield = x->op == OP_YIELD && ir_region_at(m, region)->owner == construct;
@@ -66,7 +68,8 @@ static void follow_values(struct waits *w, uint32_t itself, uint32_t construct, 
 static void follow_sets(struct waits *w, uint32_t var, uint32_t region)
 {
     const struct ir_module *const m = w->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         if (++w->steps > STEP_LIMIT)
             w->changes = true;
         if (ir_at(m, id)->op == OP_SET && ir_in(m, id)[0] == var)
@@ -123,7 +126,8 @@ static bool decides(struct waits *w, uint32_t region)
 {
     const struct ir_module *const m = w->m;
     bool found = false;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         if (x->op == OP_RETURN || x->op == OP_UNREACHABLE)
             found = true;

@@ -353,7 +353,7 @@ static sk_status take_param(struct parser *p, uint32_t func)
 /* Passes a body, counting the cases in each brace. */
 static sk_status skip_body(struct parser *p, uint32_t func)
 {
-    uint32_t open[2 * IR_MAX_DEPTH + 2]; /* numbers of braces; a switch has two a level */
+    uint32_t open[2 * IR_MAX_DEPTH + 2] = {0}; /* numbers of braces; a switch has two a level */
     unsigned n = 0;
     bool begins = false; /* a statement */
     VEC_PUSH(p->mem, &p->bodies, ((struct body){func, p->n_cases.n, p->lex}));

@@ -83,12 +83,6 @@ static void open_helper(struct clike *p, const struct helper *h, const char *par
     buf_fmt(p->b, " a%s) {\n", params);
 }
 
-static void put_zero(struct clike *p, ir_type t)
-{
-    clike_type(p, t);
-    buf_str(p->b, "(0)");
-}
-
 /* a of a lane that may lie past the end. */
 static void write_guarded(struct clike *p, const struct helper *h)
 {
@@ -102,7 +96,7 @@ static void write_guarded(struct clike *p, const struct helper *h)
     buf_str(p->b, " b = ");
     put_native(p, op, h->type, "a", NULL, lane);
     buf_fmt(p->b, ";\n    return lane < %u ? b : ", n);
-    put_zero(p, h->type);
+    clike_zero(p, h->type);
     buf_str(p->b, ";\n}\n");
 }
 
@@ -129,7 +123,7 @@ static void write_varying(struct clike *p, const struct helper *h)
     if (own)
         buf_str(p->b, "a");
     else
-        put_zero(p, h->type);
+        clike_zero(p, h->type);
     buf_fmt(p->b, ";\n    for (ushort k = 0; k < %u; k += 1) {\n        ", n);
     clike_type(p, h->type);
     buf_str(p->b, " b = ");
@@ -142,7 +136,7 @@ static void write_varying(struct clike *p, const struct helper *h)
         struct buf zero, *const to = p->b;
         buf_init(&zero, p->mem);
         p->b = &zero;
-        put_zero(p, h->type);
+        clike_zero(p, h->type);
         p->b = to;
         buf_str(p->b, "        b = ");
         put_native(p, op, h->type, "filling", buf_text(&zero), "k");

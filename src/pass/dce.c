@@ -12,7 +12,8 @@ struct sweep {
     struct mem *mem; /* working memory */
     uint8_t *alive;
     VEC(uint32_t) work;
-    uint32_t *first, *next; /* by node: exits by the construct they carry values to, assignments by their local */
+    struct exits exits;
+    uint32_t *first_set, *next_set; /* assignments by their local */
 };
 
 static void mark(struct sweep *s, uint32_t id)
@@ -44,13 +45,7 @@ static bool is_root(const struct ir_module *m, uint32_t id)
     return true;
 }
 
-static void list(struct sweep *s, uint32_t head, uint32_t id)
-{
-    s->next[id] = s->first[head];
-    s->first[head] = id;
-}
-
-/* Marks the roots, and makes the lists. */
+/* Marks the roots, and lists the assignments. */
 static void scan(struct sweep *s, uint32_t region)
 {
     struct ir_module *m = s->m;
@@ -58,28 +53,21 @@ static void scan(struct sweep *s, uint32_t region)
         const uint16_t op = ir_at(m, id)->op;
         if (is_root(m, id))
             mark(s, id);
-        if (op == OP_BR)
-            list(s, (uint32_t)ir_at(m, id)->imm, id);
-        else if (op == OP_YIELD)
-            list(s, ir_region_at(m, region)->owner, id);
-        else if (op == OP_SET)
-            list(s, ir_in(m, id)[0], id);
+        if (op == OP_SET) {
+            const uint32_t var = ir_in(m, id)[0];
+            s->next_set[id] = s->first_set[var];
+            s->first_set[var] = id;
+        }
         if (ir_is_construct(op))
             for (unsigned k = 0; k < ir_n_regions(m, id); k++)
                 scan(s, ir_region(m, id, k));
     }
 }
 
-/* Does this exit to `construct` give values to its parameters, or else to its results? */
-static bool gives_parameters(const struct ir_module *m, uint32_t exit, uint32_t construct)
-{
-    return ir_at(m, construct)->op == OP_LOOP && ir_at(m, exit)->op == OP_BR;
-}
-
 static void mark_carried(struct sweep *s, uint32_t construct, bool parameters, unsigned k)
 {
-    for (uint32_t exit = s->first[construct]; exit; exit = s->next[exit])
-        if (gives_parameters(s->m, exit, construct) == parameters)
+    for (uint32_t exit = s->exits.first[construct]; exit; exit = s->exits.next[exit])
+        if (exit_repeats(s->m, exit, construct) == parameters)
             mark(s, ir_in(s->m, exit)[k]);
 }
 
@@ -107,9 +95,9 @@ static void visit(struct sweep *s, uint32_t id)
         mark_carried(s, x.in[0], false, (unsigned)x.imm);
         return;
     case OP_GET: /* the first one that is alive brings the assignments */
-        for (uint32_t set = s->first[x.in[0]]; set; set = s->next[set])
+        for (uint32_t set = s->first_set[x.in[0]]; set; set = s->next_set[set])
             mark(s, set);
-        s->first[x.in[0]] = 0;
+        s->first_set[x.in[0]] = 0;
         break;
     default:
         break;
@@ -162,8 +150,8 @@ static void shrink(struct sweep *s, uint32_t construct, uint32_t first, uint16_t
     }
     if (parameters)
         drop_operands(s, construct, keep);
-    for (uint32_t exit = s->first[construct]; exit; exit = s->next[exit])
-        if (gives_parameters(m, exit, construct) == parameters)
+    for (uint32_t exit = s->exits.first[construct]; exit; exit = s->exits.next[exit])
+        if (exit_repeats(m, exit, construct) == parameters)
             drop_operands(s, exit, keep);
     mem_free(s->mem, keep, n);
 }
@@ -199,8 +187,9 @@ void pass_dce(struct ir_module *m, uint32_t func)
     struct sweep s = {.m = m, .mem = mem_temp(m->mem)};
     const uint32_t n = m->nodes.n, body = m->funcs.at[func].region;
     s.alive = mem_zalloc(s.mem, n);
-    s.first = mem_zalloc(s.mem, sizeof *s.first * n);
-    s.next = mem_zalloc(s.mem, sizeof *s.next * n);
+    s.exits = exits_of(m, body, s.mem);
+    s.first_set = mem_zalloc(s.mem, sizeof *s.first_set * n);
+    s.next_set = mem_zalloc(s.mem, sizeof *s.next_set * n);
     scan(&s, body);
     while (s.work.n)
         visit(&s, s.work.at[--s.work.n]);

@@ -10,8 +10,9 @@
 
 struct walk {
     struct ir_module *m;
+    struct mem *mem; /* working memory */
     struct pass_map map;
-    uint32_t func;
+    struct exits exits; /* those that went since count still, to be safe */
     bool later; /* the map has what walked nodes use */
 };
 
@@ -324,6 +325,66 @@ static void make_once(struct walk *w, uint32_t loop)
     w->later = true;
 }
 
+static void replace(struct walk *w, uint32_t id, uint32_t same)
+{
+    struct ir_module *m = w->m;
+    if (ir_at(m, same)->region && !ir_at(m, same)->name)
+        ir_at(m, same)->name = ir_at(m, id)->name;
+    map_set(&w->map, id, same);
+}
+
+/* Does the value stand in a region around the construct, or in none as constants do? */
+static bool is_around(const struct ir_module *m, uint32_t value, uint32_t construct)
+{
+    const struct node *x = ir_at(m, value);
+    if (!x->region)
+        return x->op == OP_CONST || x->op == OP_ZERO || x->op == OP_PARAM;
+    uint32_t region = ir_at(m, construct)->region;
+    while (region && region != x->region)
+        region = ir_parent_region(m, region);
+    return region != 0;
+}
+
+/* The only value that exits give to result (or parameter) k of a construct, if it comes from outside; 0: there is none.
+ * For a parameter it is `first` or the parameter itself. */
+static uint32_t only_value(const struct walk *w, uint32_t construct, unsigned k, bool parameter, uint32_t first)
+{
+    const struct ir_module *m = w->m;
+    uint32_t only = first;
+    for (uint32_t exit = w->exits.first[construct]; exit; exit = w->exits.next[exit]) {
+        if (exit_repeats(m, exit, construct) != parameter)
+            continue;
+        const uint32_t x = map_get(&w->map, ir_in(m, exit)[k]);
+        if (only && x != only && !(parameter && ir_at(m, x)->op == OP_ARG && ir_at(m, x)->imm == k &&
+                                   ir_region_at(m, ir_at(m, x)->region)->owner == construct))
+            return 0;
+        only = only ? only : x;
+    }
+    return only && is_around(m, only, construct) ? only : 0;
+}
+
+/* Results and parameters that are always the same value; pass D takes them out. */
+static void carried_values(struct walk *w, uint32_t id)
+{
+    struct ir_module *m = w->m;
+    if (ir_at(m, id)->op == OP_LOOP) {
+        for (uint32_t arg = ir_region_at(m, ir_region(m, id, 0))->first; arg && ir_at(m, arg)->op == OP_ARG;
+             arg = ir_at(m, arg)->next) {
+            const unsigned k = (unsigned)ir_at(m, arg)->imm;
+            const uint32_t same = only_value(w, id, k, true, ir_in(m, id)[k]);
+            if (same) {
+                replace(w, arg, same);
+                w->later = true;
+            }
+        }
+    }
+    for (uint32_t r = ir_at(m, id)->next; r && ir_at(m, r)->op == OP_RESULT && ir_in(m, r)[0] == id; r = ir_at(m, r)->next) {
+        const uint32_t same = only_value(w, id, (unsigned)ir_at(m, r)->imm, false, 0);
+        if (same)
+            replace(w, r, same);
+    }
+}
+
 static void walk_construct(struct walk *w, uint32_t id)
 {
     struct ir_module *m = w->m;
@@ -343,6 +404,8 @@ static void walk_construct(struct walk *w, uint32_t id)
         make_once(w, id);
     if (ir_at(m, id)->op == OP_BLOCK && !region_leaves_to(m, ir_region(m, id, 0), id))
         dissolve(w, id, ir_region(m, id, 0));
+    else
+        carried_values(w, id);
 }
 
 static void walk(struct walk *w, uint32_t region)
@@ -368,9 +431,7 @@ static void walk(struct walk *w, uint32_t region)
         if (!same)
             same = rule(m, id);
         if (same) {
-            if (ir_at(m, same)->region && !ir_at(m, same)->name)
-                ir_at(m, same)->name = x.name;
-            map_set(&w->map, id, same);
+            replace(w, id, same);
             ir_unlink(m, id);
         }
     }
@@ -385,10 +446,12 @@ static void walk(struct walk *w, uint32_t region)
 
 void pass_simplify(struct ir_module *m, uint32_t func)
 {
-    struct walk w = {.m = m, .func = func};
+    struct walk w = {.m = m, .mem = mem_temp(m->mem)};
+    w.exits = exits_of(m, m->funcs.at[func].region, w.mem);
     map_init(&w.map, m);
     walk(&w, m->funcs.at[func].region);
     if (w.later)
         map_region(&w.map, m->funcs.at[func].region);
     map_free(&w.map);
+    mem_temp_end(w.mem);
 }

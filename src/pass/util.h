@@ -29,6 +29,14 @@ enum { WRITES_SHARED = 1, /* device, constant, threadgroup */ WRITES_THREAD = 2,
 unsigned node_writes(const struct ir_module *m, uint32_t node);
 unsigned region_writes(const struct ir_module *m, uint32_t region);
 
+/* The exits to each construct as they stand now: from first[construct] on, linked through next[]; by node. */
+struct exits {
+    uint32_t *first, *next;
+};
+struct exits exits_of(const struct ir_module *m, uint32_t region, struct mem *mem);
+/* Does this exit to `construct` give values to its parameters, or else to its results? */
+bool exit_repeats(const struct ir_module *m, uint32_t exit, uint32_t construct);
+
 bool region_is_inside(const struct ir_module *m, uint32_t region, uint32_t construct);
 /* Does any BR below `region` name `construct`? */
 bool region_leaves_to(const struct ir_module *m, uint32_t region, uint32_t construct);

@@ -159,6 +159,8 @@ static enum scalar unsigned_of(enum scalar s)
     return is_signed(s) ? (enum scalar)(s + 1) : s;
 }
 
+/* A step of 0 that only the launch knows runs no iteration and faults, by an assert before the loop. */
+
 /* How often the loop runs, exactly, in the unsigned type: (distance - 1) / |step| + 1 where there is a distance. */
 static uint32_t count_up(struct trace *t, uint32_t from, uint32_t to, uint32_t step, enum scalar u)
 {

@@ -1,5 +1,5 @@
-/* lanes.c - every elementwise operation on every scalar type: the interpreter's lanes against ir_scalar_eval, bit for bit,
- * on edge values against each other and on random bits. A last simdgroup of 11 lanes runs under a partial mask.
+/* lanes.c - every elementwise operation on every scalar type: the interpreter's lanes against ir_scalar_eval, bit for
+ * bit, on edge values against each other and on random bits. A last simdgroup of 11 lanes runs under a partial mask.
  */
 #include "check.h"
 #include "interp/interp.h"
@@ -32,11 +32,35 @@ static uint64_t float_bits(enum scalar s, double x)
 
 static uint64_t edge(enum scalar s, unsigned k)
 {
-    static const double floats[N_EDGES] = {0.0,    -0.0,   1.0,    -1.0,     0.5,     -0.5,     1.5,    2.5,     -2.5,
-                                           3.0,    -7.0,   1e-3,   (double)INFINITY, -(double)INFINITY, (double)NAN,    127.0,  255.5,   256.0,
-                                           -129.0, 32768., 65519., 65520.,   1e-7,    2147483648.0, 1e30, -1e10};
-    static const int64_t ints[N_EDGES] = {0,   1,   -1,   2,    -2,    3,     7,      -7,     31,        32,         33,       63,          64,
-                                          127, 128, -128, 255,  256,   32767, -32768, 65535,  INT32_MAX, INT32_MIN,  UINT32_MAX, INT64_MAX, INT64_MIN};
+    static const double floats[N_EDGES] = {0.0,
+                                           -0.0,
+                                           1.0,
+                                           -1.0,
+                                           0.5,
+                                           -0.5,
+                                           1.5,
+                                           2.5,
+                                           -2.5,
+                                           3.0,
+                                           -7.0,
+                                           1e-3,
+                                           (double)INFINITY,
+                                           -(double)INFINITY,
+                                           (double)NAN,
+                                           127.0,
+                                           255.5,
+                                           256.0,
+                                           -129.0,
+                                           32768.,
+                                           65519.,
+                                           65520.,
+                                           1e-7,
+                                           2147483648.0,
+                                           1e30,
+                                           -1e10};
+    static const int64_t ints[N_EDGES] = {
+        0,   1,   -1,   2,   -2,  3,     7,      -7,    31,        32,        33,         63,        64,
+        127, 128, -128, 255, 256, 32767, -32768, 65535, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
     if (scalar_info[s].class_ == CLASS_F)
         return float_bits(s, floats[k]);
     if (s == S_BOOL)
@@ -110,7 +134,8 @@ static void run(const struct test *t)
             memcpy(data[j] + k * scalar_info[s].bytes, &bits[j][k], scalar_info[s].bytes);
         }
     }
-    const struct interp_arg args[] = {{data[0], sizeof data[0]}, {data[1], sizeof data[1]}, {data[2], sizeof data[2]}, {data[3], sizeof data[3]}};
+    const struct interp_arg args[] = {
+        {data[0], sizeof data[0]}, {data[1], sizeof data[1]}, {data[2], sizeof data[2]}, {data[3], sizeof data[3]}};
     const struct interp_launch l = {.threads = {N, 1, 1}, .threadgroup = {96, 1, 1}, .args = args};
     CHECK_EQ(interp_run(p, &l, &mem, &error), SK_OK);
     for (unsigned k = 0; k < N; k++) {
@@ -119,12 +144,13 @@ static void run(const struct test *t)
         uint64_t b = bits[1][k];
         if (op_info[t->op].rule == RULE_SHIFT && scalar_info[t->in[1]].class_ == CLASS_S)
             b = (uint64_t)((int64_t)(b << (64 - scalar_info[t->in[1]].bits)) >> (64 - scalar_info[t->in[1]].bits));
-        const uint64_t want = ir_scalar_eval(t->op, t->op == OP_SELECT ? t->to : t->in[0], t->to, t->flags, bits[0][k], b, bits[2][k]);
+        const uint64_t want =
+            ir_scalar_eval(t->op, t->op == OP_SELECT ? t->to : t->in[0], t->to, t->flags, bits[0][k], b, bits[2][k]);
         check_count++;
         if (got != want) {
             CHECK_FAIL_("%s %s->%s flags %u (%#jx, %#jx, %#jx): %#jx, not %#jx", op_info[t->op].name,
-                        scalar_info[t->in[0]].name, scalar_info[t->to].name, t->flags, (uintmax_t)bits[0][k], (uintmax_t)b,
-                        (uintmax_t)bits[2][k], (uintmax_t)got, (uintmax_t)want);
+                        scalar_info[t->in[0]].name, scalar_info[t->to].name, t->flags, (uintmax_t)bits[0][k],
+                        (uintmax_t)b, (uintmax_t)bits[2][k], (uintmax_t)got, (uintmax_t)want);
             break;
         }
     }

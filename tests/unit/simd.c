@@ -1,5 +1,6 @@
-/* simd.c - the collectives of the interpreter, each on every scalar type it takes, under full and partial masks and in a
- * last simdgroup of 20 lanes, against the rules of ops.def and src/interp/simd.c written down once more, lane by lane.
+/* simd.c - the collectives of the interpreter, each on every scalar type it takes, under full and partial masks and in
+ * a last simdgroup of 20 lanes, against the rules of ops.def and src/interp/simd.c written down once more, lane by
+ * lane.
  */
 #include "check.h"
 #include "interp/interp.h"
@@ -26,7 +27,10 @@ static uint64_t masked(enum scalar s, uint64_t bits)
 
 static uint64_t number(enum scalar s, double x)
 {
-    return s == S_F16 ? f16_from_f64(x) : s == S_BF16 ? bf16_from_f64(x) : s == S_F32 ? bits_f32((float)x) : masked(s, (uint64_t)(int64_t)x);
+    return s == S_F16    ? f16_from_f64(x)
+           : s == S_BF16 ? bf16_from_f64(x)
+           : s == S_F32  ? bits_f32((float)x)
+                         : masked(s, (uint64_t)(int64_t)x);
 }
 
 static bool is_float(enum scalar s)
@@ -172,12 +176,14 @@ static uint64_t expected(const struct lanes *in, enum op op, unsigned l)
     return 0;
 }
 
-/* ---- a kernel for each -------------------------------------------------------------------------------------------- */
+/* ---- a kernel for each ------------------------------------------------------------------------------------- */
 
 static uint32_t buffer(struct ir_module *m, uint32_t f, const char *name, ir_type elem)
 {
-    return ir_param(m, f,
-                    &(struct param){.name = ir_string(m, name), .type = TYPE_POINTER(SPACE_DEVICE), .elem = elem, .kind = PARAM_BUFFER});
+    return ir_param(
+        m, f,
+        &(struct param){
+            .name = ir_string(m, name), .type = TYPE_POINTER(SPACE_DEVICE), .elem = elem, .kind = PARAM_BUFFER});
 }
 
 /* if (on[i]) out[i] = op(a[i], …); the lane operand has type `lane`. */
@@ -187,9 +193,13 @@ static struct interp_program *build(enum op op, enum scalar s, enum scalar to, e
     const uint32_t f = ir_func(m, ir_string(m, "k"), true, TYPE_VOID, 0);
     struct ir_builder b = {.m = m, .func = f, .region = m->funcs.at[f].region};
     const uint32_t out = buffer(m, f, "out", (ir_type)to), on = buffer(m, f, "on", TYPE_BOOL);
-    const uint32_t a = buffer(m, f, "a", (ir_type)s), fill = buffer(m, f, "fill", (ir_type)s), n = buffer(m, f, "n", (ir_type)lane);
+    const uint32_t a = buffer(m, f, "a", (ir_type)s), fill = buffer(m, f, "fill", (ir_type)s),
+                   n = buffer(m, f, "n", (ir_type)lane);
     const uint32_t i = ir_param(m, f,
-                                &(struct param){.name = ir_string(m, "i"), .type = TYPE_U32, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_POSITION_IN_GRID});
+                                &(struct param){.name = ir_string(m, "i"),
+                                                .type = TYPE_U32,
+                                                .kind = PARAM_ATTRIBUTE,
+                                                .attribute = ATTR_THREAD_POSITION_IN_GRID});
     const uint32_t condition = ir_load(&b, TYPE_BOOL, ir_index(&b, TYPE_BOOL, on, i));
     const uint32_t branch = ir_construct(&b, OP_IF, 1, &condition, 2);
     b.region = ir_region(m, branch, 0);
@@ -234,7 +244,10 @@ static void run(enum op op, enum scalar s, enum scalar lane)
             g->x[l] = number(s, -0.0);
         g->fill[l] = is_float(s) ? number(s, k) : masked(s, k + 1);
         const uint64_t r = next_random();
-        g->lane[l] = r % 16 == 0 ? -(int64_t)(r >> 8 & 3) - 1 : (int64_t)(r >> 8) % (r % 16 < 3 ? 80 : op >= OP_QUAD_SUM ? 4 : 32);
+        g->lane[l] = r % 16 == 0 ? -(int64_t)(r >> 8 & 3) - 1
+                                 : (int64_t)(r >> 8) % (r % 16 < 3          ? 80
+                                                        : op >= OP_QUAD_SUM ? 4
+                                                                            : 32);
         if (scalar_info[lane].class_ == CLASS_U && g->lane[l] < 0)
             g->lane[l] = (int64_t)(masked(lane, UINT64_MAX) >> 1);
         memcpy(a + k * bytes, &g->x[l], bytes);
@@ -242,8 +255,11 @@ static void run(enum op op, enum scalar s, enum scalar lane)
         memcpy(n + k * lane_bytes, &g->lane[l], lane_bytes);
     }
     struct interp_program *const p = build(op, s, to, lane);
-    const struct interp_arg args[] = {{out, N * to_bytes}, {on, N}, {a, N * bytes}, {fill, N * bytes}, {n, N * lane_bytes}};
-    CHECK_EQ(interp_run(p, &(struct interp_launch){.threads = {N, 1, 1}, .threadgroup = {N, 1, 1}, .args = args}, &mem, &error), SK_OK);
+    const struct interp_arg args[] = {
+        {out, N * to_bytes}, {on, N}, {a, N * bytes}, {fill, N * bytes}, {n, N * lane_bytes}};
+    CHECK_EQ(interp_run(p, &(struct interp_launch){.threads = {N, 1, 1}, .threadgroup = {N, 1, 1}, .args = args}, &mem,
+                        &error),
+             SK_OK);
     interp_free(p);
     for (unsigned k = 0; k < N; k++) {
         uint64_t got = 0;
@@ -251,8 +267,8 @@ static void run(enum op op, enum scalar s, enum scalar lane)
         const uint64_t want = on[k] ? expected(&in[k / 32], op, k % 32) : 0;
         check_count++;
         if (got != want)
-            CHECK_FAIL_("%s %s lane %u of simdgroup %u: %#jx, not %#jx", op_info[op].name, scalar_info[s].name, k % 32, k / 32,
-                        (uintmax_t)got, (uintmax_t)want);
+            CHECK_FAIL_("%s %s lane %u of simdgroup %u: %#jx, not %#jx", op_info[op].name, scalar_info[s].name, k % 32,
+                        k / 32, (uintmax_t)got, (uintmax_t)want);
     }
 }
 
