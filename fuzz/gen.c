@@ -165,6 +165,7 @@ static void kernel(struct gen *g)
     g->result = TYPE_VOID;
     g->b = (struct ir_builder){.m = g->m, .func = func, .region = g->m->funcs.at[func].region};
     g->m->funcs.at[func].no_contract = !p->contracts;
+    g->m->funcs.at[func].fast = chance(g, 5);
     if (chance(g, 5))
         g->m->funcs.at[func].max_threads = 1024;
 
@@ -245,7 +246,8 @@ static void function(struct gen *g)
     const uint32_t func = ir_func(g->m, ir_string(g->m, names[g->n_callees]), false, c.result, 0);
     c.func = func;
     g->b = (struct ir_builder){.m = g->m, .func = func, .region = g->m->funcs.at[func].region};
-    g->m->funcs.at[func].no_contract = !g->p->contracts;
+    g->m->funcs.at[func].no_contract = !g->p->contracts || chance(g, 20);
+    g->m->funcs.at[func].fast = chance(g, 10);
     g->kernel = false;
     g->uniform = false;
     g->result = c.result;

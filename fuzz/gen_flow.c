@@ -55,6 +55,20 @@ static void leave_function(struct gen *g)
     }
 }
 
+/* The last of a function whose end is not reached. */
+static void return_on_both_sides(struct gen *g)
+{
+    const uint32_t c = gen_condition(g, false), outer = g->b.region;
+    const uint32_t node = ir_construct(&g->b, OP_IF, 1, &c, 2);
+    for (unsigned k = 0; k < 2; k++) {
+        const uint32_t seen = g->values.n;
+        g->b.region = ir_region(g->m, node, k);
+        leave_function(g);
+        g->values.n = seen;
+    }
+    g->b.region = outer;
+}
+
 static void end_construct(struct gen *g)
 {
     const struct label *const l = &g->label[g->n_labels - 1];
@@ -89,7 +103,12 @@ void gen_region(struct gen *g, uint32_t region, enum ending end)
     switch (end) {
     case END_CONSTRUCT: end_construct(g); break;
     case END_REPEAT: repeat(g); break;
-    case END_FUNCTION: leave_function(g); break;
+    case END_FUNCTION:
+        if (chance(g, 20))
+            return_on_both_sides(g);
+        else
+            leave_function(g);
+        break;
     case END_KERNEL:
         for (unsigned k = 0; k < 4; k++)
             gen_store(g);

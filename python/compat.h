@@ -43,7 +43,7 @@ static inline int compat_add_object(PyObject *module, const char *name, PyObject
     return -1;
 }
 #define PyModule_AddObjectRef compat_add_object
-#define Py_TPFLAGS_DISALLOW_INSTANTIATION 0 /* module.c clears tp_new instead */
+#define Py_TPFLAGS_DISALLOW_INSTANTIATION (1UL << 7) /* as in later versions; module.c clears tp_new */
 #define Py_TPFLAGS_IMMUTABLETYPE 0
 #endif
 

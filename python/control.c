@@ -237,8 +237,8 @@ static int enter_while(struct state *st, struct session *s, struct block *b)
         raise_error(st, &s->err);
         return -1;
     }
-    PyObject *x = PyObject_CallNoArgs(b->cond);
-    const int status = x && place_session(st, s) == 0 && session_raise_pending(st, s) == 0 ? operand(st, s, x, &c) : -1;
+    PyObject *x = session_call(st, s, b->cond, NULL);
+    const int status = x && place_session(st, s) == 0 ? operand(st, s, x, &c) : -1;
     Py_XDECREF(x);
     if (status < 0)
         return -1;
@@ -367,9 +367,8 @@ static PyObject *return_(PyObject *module, PyObject *const *args, Py_ssize_t n)
 /* A side of sk.where: called if it can be, else the value itself. */
 static int where_side(struct state *st, struct session *s, PyObject *o, struct tv *out)
 {
-    PyObject *x = PyCallable_Check(o) ? PyObject_CallNoArgs(o) : Py_NewRef(o);
-    const int status =
-        x && place_session(st, s) == 0 && session_raise_pending(st, s) == 0 ? operand(st, s, x, out) : -1;
+    PyObject *x = PyCallable_Check(o) ? session_call(st, s, o, NULL) : Py_NewRef(o);
+    const int status = x && place_session(st, s) == 0 ? operand(st, s, x, out) : -1;
     Py_XDECREF(x);
     return status;
 }

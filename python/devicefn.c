@@ -108,17 +108,17 @@ static sk_status end(struct session *s, const struct tv *result)
 /* Runs the Python function and returns what it returned from the traced one. */
 static int trace_body(struct state *st, struct session *s, const struct device_fn *d, PyObject *args, const char *name)
 {
-    PyObject *result = PyObject_Call(d->fn, args, NULL);
+    PyObject *result = session_call(st, s, d->fn, args);
     struct tv v;
     int status = -1;
-    if (!result || session_raise_pending(st, s) < 0)
+    if (!result)
         goto done;
     if (result != Py_None) {
         if (!d->sig.result) {
             RAISE_AT(st, ((struct err_place){d->sig.file, d->sig.line, 0}), RESULT_NOT_DECLARED, name);
             goto done;
         }
-        if (place_session(st, s) < 0 || operand(st, s, result, &v) < 0)
+        if (operand(st, s, result, &v) < 0)
             goto done;
     }
     if (TRACE(s, end(s, result != Py_None ? &v : NULL)) == SK_OK)

@@ -97,14 +97,12 @@ static int trace_in_session(struct state *st, struct session *s, struct kernel *
         raise_error(st, &s->err);
         return -1;
     }
-    PyObject *args = arguments(st, s, &k->sig, name), *result = args ? PyObject_Call(k->fn, args, NULL) : NULL;
+    PyObject *args = arguments(st, s, &k->sig, name), *result = args ? session_call(st, s, k->fn, args) : NULL;
     Py_XDECREF(args);
     if (!result)
         return -1;
     const bool none = result == Py_None;
     Py_DECREF(result);
-    if (session_raise_pending(st, s) < 0)
-        return -1;
     if (!none) {
         RAISE_AT(st, ((struct err_place){k->sig.file, k->sig.line, 0}), KERNEL_RESULT, name);
         return -1;

@@ -303,13 +303,12 @@ static const char *cell_name(struct state *st, struct code_info *c, Py_ssize_t k
     return text;
 }
 
-const char *place_target(struct state *st, struct session *s)
+/* The variable that the instruction after unit `k` stores its result in. True: it is returned instead. */
+static bool target_after(struct state *st, struct code_info *c, uint32_t k, const char **name)
 {
-    if (s->unit == UINT32_MAX)
-        return NULL;
-    struct code_info *c = &s->codes.at[s->code];
-    uint32_t k = s->unit + 1;
     unsigned argument = 0;
+    *name = NULL;
+    k++;
 #if PY_VERSION_HEX >= 0x030B0000
     while (k < c->n_units && c->unit[2 * k] == 0) /* the instruction's caches: CACHE is 0 */
         k++;
@@ -317,14 +316,42 @@ const char *place_target(struct state *st, struct session *s)
     for (; k < c->n_units && c->unit[2 * k] == st->opcode.EXTENDED_ARG; k++)
         argument = (argument | c->unit[2 * k + 1]) << 8;
     if (k >= c->n_units)
-        return NULL;
+        return false;
     const int op = c->unit[2 * k];
     argument |= c->unit[2 * k + 1];
     if (op == st->opcode.STORE_FAST_LOAD_FAST || op == st->opcode.STORE_FAST_STORE_FAST)
-        return local_name(st, c, argument >> 4);
-    if (op == st->opcode.STORE_FAST)
-        return local_name(st, c, argument);
-    if (op == st->opcode.STORE_NAME || op == st->opcode.STORE_GLOBAL)
-        return global_name(st, c, argument);
-    return op == st->opcode.STORE_DEREF ? cell_name(st, c, argument) : NULL;
+        *name = local_name(st, c, argument >> 4);
+    else if (op == st->opcode.STORE_FAST)
+        *name = local_name(st, c, argument);
+    else if (op == st->opcode.STORE_NAME || op == st->opcode.STORE_GLOBAL)
+        *name = global_name(st, c, argument);
+    else if (op == st->opcode.STORE_DEREF)
+        *name = cell_name(st, c, argument);
+    return op == st->opcode.RETURN_VALUE;
+}
+
+const char *place_target(struct state *st, struct session *s)
+{
+    const char *name = NULL;
+    if (s->unit == UINT32_MAX || !target_after(st, &s->codes.at[s->code], s->unit, &name))
+        return name;
+    PyFrameObject *frame = PyEval_GetFrame();
+    Py_XINCREF(frame);
+    for (bool returned = true; returned && frame;) {
+        PyFrameObject *back = PyFrame_GetBack(frame);
+        Py_DECREF(frame);
+        frame = back;
+        if (!frame || frame == s->caller)
+            break;
+        PyCodeObject *code = PyFrame_GetCode(frame);
+        const int found = code_find(st, s, (PyObject *)code), at = compat_lasti(frame);
+        Py_DECREF(code);
+        if (found < 0)
+            PyErr_Clear();
+        if (found < 0 || at < 0)
+            break;
+        returned = target_after(st, &s->codes.at[s->codes.last], (uint32_t)at / 2, &name);
+    }
+    Py_XDECREF(frame);
+    return name;
 }

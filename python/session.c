@@ -48,6 +48,17 @@ int session_raise_pending(struct state *st, struct session *s)
     return -1;
 }
 
+PyObject *session_call(struct state *st, struct session *s, PyObject *callable, PyObject *args)
+{
+    const PyFrameObject *const outer = s->caller;
+    s->caller = PyEval_GetFrame();
+    PyObject *result = args ? PyObject_Call(callable, args, NULL) : PyObject_CallNoArgs(callable);
+    s->caller = outer;
+    if (result && session_raise_pending(st, s) < 0)
+        Py_CLEAR(result);
+    return result;
+}
+
 struct session *session_enter(struct state *st, const char *what)
 {
     struct session *s = session_find(st);

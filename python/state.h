@@ -56,7 +56,7 @@ TYPE_TABLE(TYPE)
 /* Instructions whose numbers place.c needs, from the module `opcode`; -1 where this Python has none. */
 #define OPCODE_TABLE(OPCODE)                                                                                           \
     OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                  \
-    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST)
+    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(RETURN_VALUE)
 /* clang-format on */
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
@@ -142,7 +142,8 @@ int place_init(struct state *st);
 void code_table_free(struct code_table *t);
 /* Points the tracer at the first calling frame outside the package. -1: a Python exception is set. */
 int place_session(struct state *st, struct session *s);
-/* The variable that the calling instruction's result is stored in; null if it is none. Belongs to the code object. */
+/* The variable that the calling instruction's result is stored in, by itself or by returning it to Python code that
+ * stores it; null if it is none. Belongs to the code object. */
 const char *place_target(struct state *st, struct session *s);
 /* The same place without a session. `file` lives as long as the frame. */
 struct err_place caller_place(struct state *st);
@@ -165,13 +166,16 @@ struct session {
     sk_error pending; /* of something noticed where nothing could be raised; raised by the next operation */
     struct code_table codes;
     uint32_t code, unit;                /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
+    const PyFrameObject *caller;        /* the frame whose C call runs the Python code at hand; only compared */
     struct device_fn_variant *variants; /* device functions traced so far */
 };
 
 /* Opens a session on this thread over `mem`. */
 int session_open(struct state *st, struct session *s, struct mem *mem);
 void session_close(struct state *st, struct session *s); /* frees the tracer too */
-struct session *session_find(struct state *st);          /* this thread's, or null without an exception */
+/* Calls Python code that traces. The session points at its last line afterwards. */
+PyObject *session_call(struct state *st, struct session *s, PyObject *callable, PyObject *args /* a tuple, or null */);
+struct session *session_find(struct state *st); /* this thread's, or null without an exception */
 /* This thread's session, pointed at the caller's line, ready to trace `what`. Null: an exception is set. */
 struct session *session_enter(struct state *st, const char *what);
 int session_raise_pending(struct state *st, struct session *s);

@@ -125,8 +125,9 @@ struct name_table {
     VEC(uint8_t) taken;   /* by id of `text` */
     VEC(uint32_t) suffix; /* by id: the last number tried */
     VEC(struct held_name) local; /* taken by the current function */
+    bool closed; /* all variables are named: names that follow must be new to the whole function */
 };
-enum { NAME_FREE, NAME_RESERVED, NAME_LIBRARY, NAME_GLOBAL, NAME_KERNEL, NAME_LOCAL };
+enum { NAME_FREE, NAME_RESERVED, NAME_LIBRARY, NAME_GLOBAL, NAME_KERNEL, NAME_LOCAL, NAME_SPENT };
 
 /* ---- helper functions ------------------------------------------------------------------------------------------------ */
 

@@ -134,7 +134,7 @@ static bool go(struct clike *p, cont want, cont fall, uint32_t place, uint32_t f
             break;
     if (k == 0) {
         const uint32_t around = (uint32_t)want; /* the place is the end of this construct */
-        if (p->v[around].boxed || !ir_is_construct(at(p, around)->op))
+        if ((p->v[around].boxed && !p->again) || !ir_is_construct(at(p, around)->op))
             CLIKE_FAIL(p, around, PRINT_UNSUPPORTED, p->d->name, op_info[OP_BR].name);
         p->v[around].boxed = p->again = true;
         return false;

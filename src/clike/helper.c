@@ -16,7 +16,7 @@ const char *clike_helper(struct clike *p, helper_writer *write, const char *name
 }
 
 /* Text with these letters replaced: $T the type, $U its unsigned type, $P the
- * prefix of functions that fast maths leaves alone. */
+ * prefix of functions that fast maths leaves alone; $( and $) a cast to the type where C computes in int instead. */
 static void put_template(struct clike *p, const char *text, enum scalar s)
 {
     static const uint8_t unsigned_of[S_COUNT] = {[S_I8] = S_U8, [S_I16] = S_U16, [S_I32] = S_U32, [S_I64] = S_U64};
@@ -30,6 +30,8 @@ static void put_template(struct clike *p, const char *text, enum scalar s)
         /* Arithmetic below 32 bits is done in 32. */
         if (*text == 'U')
             buf_str(p->b, clike_scalar(p, scalar_info[u].bytes < 4 ? S_U32 : u));
+        else if (*text == '(' || *text == ')')
+            buf_fmt(p->b, scalar_info[s].bytes >= 4 ? "%.0s" : *text == '(' ? "%s(" : ")%.0s", clike_scalar(p, s));
         else if (*text == 'P')
             buf_str(p->b, p->d->precise);
         else
@@ -69,33 +71,34 @@ static const char *body_of(enum op op, unsigned class_)
     const bool is_signed = class_ == CLASS_S;
     switch ((unsigned)op) {
     case OP_DIV_TRUNC:
-        return is_signed ? "    return b == 0 ? $T(0) : b == -1 ? $T(0 - $U(a)) : $T(a / b);\n"
-                         : "    return b == 0 ? $T(0) : $T(a / b);\n";
+        return is_signed ? "    return b == 0 ? $(0$) : b == -1 ? $T(0 - $U(a)) : $(a / b$);\n"
+                         : "    return b == 0 ? $(0$) : $(a / b$);\n";
     case OP_REM_TRUNC:
-        return is_signed ? "    return b == 0 || b == -1 ? $T(0) : $T(a % b);\n" : "    return b == 0 ? $T(0) : $T(a % b);\n";
+        return is_signed ? "    return b == 0 || b == -1 ? $(0$) : $(a % b$);\n" : "    return b == 0 ? $(0$) : $(a % b$);\n";
     case OP_DIV_FLOOR:
         if (class_ == CLASS_F)
             return "    $T m = $Pfmod(a, b);\n"
-                   "    bool up = m != 0 && (m < 0) != (b < 0);\n"
-                   "    $T q = (a - m) / b - (up ? $T(1) : $T(0));\n"
+                   "    bool up = m != 0.0f && (m < 0.0f) != (b < 0.0f);\n"
+                   "    $T q = (a - m) / b - (up ? 1.0f : 0.0f);\n"
                    "    $T down = floor(q);\n"
-                   "    return b == 0 ? a / b : q == 0 ? copysign($T(0), a / b) : q - down > $T(0.5f) ? down + $T(1) : down;\n";
+                   "    $T nearest = q - down > 0.5f ? down + 1.0f : down;\n"
+                   "    return b == 0.0f ? a / b : q == 0.0f ? copysign(0.0f, a / b) : nearest;\n";
         return "    if (b == 0 || b == -1) {\n"
-               "        return b == 0 ? $T(0) : $T(0 - $U(a));\n"
+               "        return b == 0 ? $(0$) : $T(0 - $U(a));\n"
                "    }\n"
-               "    return $T(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0));\n";
+               "    return $(a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0)$);\n";
     case OP_REM_FLOOR:
         if (class_ == CLASS_F)
             return "    $T m = $Pfmod(a, b);\n"
-                   "    return m == 0 ? copysign($T(0), b) : (m < 0) != (b < 0) ? m + b : m;\n";
+                   "    return m == 0.0f ? copysign(0.0f, b) : (m < 0.0f) != (b < 0.0f) ? m + b : m;\n";
         return "    if (b == 0 || b == -1) {\n"
                "        return 0;\n"
                "    }\n"
-               "    $T m = $T(a % b);\n"
-               "    return m != 0 && (m < 0) != (b < 0) ? $T(m + b) : m;\n";
+               "    $T m = $(a % b$);\n"
+               "    return m != 0 && (m < 0) != (b < 0) ? $(m + b$) : m;\n";
     case OP_IPOW:
         return is_signed ? "    if (b < 0) {\n"
-                           "        return a == 1 || (a == -1 && b % 2 == 0) ? $T(1) : a == -1 ? $T(-1) : $T(0);\n"
+                           "        return a == 1 || (a == -1 && b % 2 == 0) ? $(1$) : a == -1 ? $(-1$) : $(0$);\n"
                            "    }\n"
                            "    $U power = 1, square = $U(a);\n"
                            "    for ($U n = $U(b); n != 0; n >>= 1) {\n"
@@ -108,7 +111,7 @@ static const char *body_of(enum op op, unsigned class_)
                            "        power *= (n & 1) != 0 ? square : 1;\n"
                            "        square *= square;\n"
                            "    }\n"
-                           "    return $T(power);\n";
+                           "    return $(power$);\n";
     case OP_ABS: return "    return a < 0 ? $T(0 - $U(a)) : a;\n";
     }
     return "";

@@ -1,12 +1,12 @@
 /* names.c - names of printed things.
  *
- * A name is kept if the language allows it and nothing else in sight has it; else a number is appended. All variables of
- * a function have different names, so that none hides another. What must not be taken, from the strongest:
+ * A name is kept if the language allows it and nothing else in sight has it; else a number is appended. No variable hides
+ * another. What must not be taken, from the strongest:
  *   RESERVED  words of the language, types and macros: never;
  *   LIBRARY   functions of its library: not by functions and structs; by a kernel, which nothing calls, and by a variable
  *             where its function does not call that;
  *   GLOBAL    printed functions and structs, helper functions; KERNEL: kernels;
- *   LOCAL     variables of the current function.
+ *   LOCAL     variables of the current function that are in scope; SPENT: that were.
  */
 #include "clike/clike.h"
 
@@ -84,7 +84,7 @@ static void sanitise(char out[NAME_MAX + 1], const char *s)
 static bool is_free(const struct clike *p, uint32_t id, unsigned level)
 {
     const unsigned taken = p->names.taken.at[id];
-    return taken == NAME_FREE || (taken == NAME_LIBRARY && level >= NAME_KERNEL);
+    return taken == NAME_FREE || (taken == NAME_SPENT && !p->names.closed) || (taken == NAME_LIBRARY && level >= NAME_KERNEL);
 }
 
 /* Takes a name until the function is left. */
@@ -124,9 +124,23 @@ static uint32_t generated(struct clike *p)
     return names_unique(p, text, NAME_LOCAL);
 }
 
+/* The end of a scope: its names may be used again, but by nothing that is named while printing. */
+static void spend(struct clike *p, uint32_t held)
+{
+    struct name_table *const t = &p->names;
+    for (uint32_t k = held; k < t->local.n; k++) {
+        const struct held_name *const h = &t->local.at[k];
+        if (t->taken.at[h->id] == NAME_LOCAL && h->before != NAME_LOCAL)
+            t->taken.at[h->id] = NAME_SPENT;
+        t->suffix.at[h->id] = 0;
+    }
+}
+
 void names_release(struct clike *p, uint32_t held)
 {
     struct name_table *const t = &p->names;
+    if (held == 0)
+        t->closed = false;
     while (t->local.n > held) {
         const struct held_name *const h = &t->local.at[--t->local.n];
         t->taken.at[h->id] = h->before;
@@ -186,12 +200,55 @@ static void reserve_all_called(struct clike *p)
     }
 }
 
-static uint32_t name_value(struct clike *p, uint32_t id)
+static void name_value(struct clike *p, uint32_t id)
 {
     const struct node *const x = ir_at(p->m, id);
-    if (x->name)
-        return names_unique(p, strtab_str(&p->m->strings, x->name), NAME_LOCAL);
-    return generated(p);
+    if (p->v[id].mode != MODE_NAMED || p->v[id].alias)
+        return;
+    p->v[id].name = x->name ? names_unique(p, strtab_str(&p->m->strings, x->name), NAME_LOCAL) : generated(p);
+}
+
+/* The counter of a for statement: i, j, k by the depth of loops, if the author gave none. */
+static void name_counter(struct clike *p, uint32_t arg, unsigned depth)
+{
+    static const char *const counters[] = {"i", "j", "k"};
+    if (ir_at(p->m, arg)->name)
+        name_value(p, arg);
+    else
+        p->v[arg].name = names_unique(p, counters[depth < 2 ? depth : 2], NAME_LOCAL);
+}
+
+/* Names last as long as the scope in C. What is declared before a construct, its results and the parameters of a loop,
+ * is named first, so that nothing inside hides it. A block is no scope: its text may stand without braces. */
+static void name_region(struct clike *p, uint32_t region, unsigned depth)
+{
+    const struct ir_module *const m = p->m;
+    IR_EACH(m, region, id) {
+        const struct node *const x = ir_at(m, id);
+        if (!ir_is_construct(x->op)) {
+            if (x->op != OP_RESULT && x->op != OP_ARG)
+                name_value(p, id);
+            continue;
+        }
+        for (uint32_t r = x->next; r && ir_at(m, r)->op == OP_RESULT; r = ir_at(m, r)->next)
+            name_value(p, r);
+        const bool loop = x->op == OP_LOOP, is_for = loop && p->v[id].form == FORM_FOR;
+        uint32_t arg = loop ? ir_region_at(m, ir_region(m, id, 0))->first : 0, counter = 0;
+        for (unsigned k = 0; loop && k < x->n; k++, arg = ir_at(m, arg)->next) {
+            if (is_for && k == p->v[id].induct)
+                counter = arg;
+            else
+                name_value(p, arg);
+        }
+        for (unsigned k = 0; k < ir_n_regions(m, id); k++) {
+            const uint32_t held = p->names.local.n;
+            if (counter)
+                name_counter(p, counter, depth);
+            name_region(p, ir_region(m, id, k), depth + loop);
+            if (x->op != OP_BLOCK)
+                spend(p, held);
+        }
+    }
 }
 
 void clike_name_function(struct clike *p)
@@ -204,26 +261,8 @@ void clike_name_function(struct clike *p)
         const struct param *const q = &m->params.at[f->first_param + k];
         p->v[q->node].name = names_unique(p, strtab_str(&m->strings, q->name), NAME_LOCAL);
     }
-    unsigned depth = 0;
-    for (uint32_t k = 0; k < p->order.n; k++) {
-        const uint32_t id = p->order.at[k];
-        const struct node *const x = ir_at(m, id);
-        struct cvalue *const v = &p->v[id];
-        if (v->mode != MODE_NAMED || v->alias)
-            continue;
-        const uint32_t loop = x->op == OP_ARG ? ir_region_at(m, x->region)->owner : 0;
-        if (loop && p->v[loop].form == FORM_FOR && p->v[loop].induct == x->imm && !x->name) {
-            static const char *const counters[] = {"i", "j", "k"};
-            depth = 0;
-            for (uint32_t r = x->region; r; r = ir_parent_region(m, r)) {
-                const uint32_t owner = ir_region_at(m, r)->owner;
-                depth += owner && ir_at(m, owner)->op == OP_LOOP;
-            }
-            v->name = names_unique(p, counters[depth > 3 ? 2 : depth - 1], NAME_LOCAL);
-        } else {
-            v->name = name_value(p, id);
-        }
-    }
+    name_region(p, f->region, 0);
+    p->names.closed = true;
 }
 
 const char *clike_name(const struct clike *p, uint32_t id)

@@ -133,17 +133,19 @@ static void add_index(struct compile *c, struct pointer *p, uint32_t index, uint
     const struct node *const x = ir_at(c->m, index);
     const enum scalar s = (enum scalar)x->type;
     if (x->op == OP_CONST) {
-        p->disp += scale * ir_scalar_eval(OP_CONVERT, s, S_I64, 0, x->imm, 0, 0);
+        const bool is_signed = scalar_info[s].class_ == CLASS_S;
+        const uint64_t wide = ir_scalar_eval(OP_CONVERT, s, is_signed ? S_I64 : S_U64, 0, x->imm, 0, 0);
+        p->disp = far_sum(p->disp, far_product(wide, is_signed, scale));
         return;
     }
     if (p->index_kind != INDEX_NONE)
         compute(c, p);
     p->scale = scale;
-    if (s == S_U32 || s == S_I32) {
+    if ((s == S_U32 || s == S_I32) && scale <= FAR_SCALE) {
         p->index_kind = s == S_U32 ? INDEX_U32 : INDEX_I32;
         p->index = value(c, index, 0);
     } else {
-        p->index_kind = INDEX_64;
+        p->index_kind = scalar_info[s].class_ == CLASS_S ? INDEX_I64 : INDEX_U64;
         p->index = widen(c, index, 0);
     }
 }
@@ -155,7 +157,7 @@ static void compile_pointer(struct compile *c, uint32_t node)
     if (x.op == OP_INDEX)
         add_index(c, &p, x.in[1], ir_type_at(c->m, (ir_type)x.imm)->size);
     else
-        p.disp += c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset;
+        p.disp = far_sum(p.disp, c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset);
     if (c->needs[node])
         compute(c, &p);
     set_pointer(c, node, p);

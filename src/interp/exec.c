@@ -98,7 +98,7 @@ const struct inst *exec_repeat(struct simd *s, const struct inst *i)
     const uint32_t leave = s->slot[i->x + 1] | s->mask;
     uint32_t repeat = s->slot[i->x];
     s->slot[i->x + 1] = leave;
-    if (repeat && *s->run->stop) {
+    if (repeat && __atomic_load_n(s->run->stop, __ATOMIC_RELAXED)) {
         s->run->stopped = true;
         s->gone = ALL_LANES;
         s->mask = 0;

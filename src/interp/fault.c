@@ -57,7 +57,9 @@ static void describe(const struct region_info *r, const struct fault *f, char *t
 {
     const int64_t offset = (int64_t)f->offset;
     const int64_t elem = r->elem && r->elem <= INT64_MAX ? (int64_t)r->elem : 1;
-    if (elem > 1 ? offset % elem == 0 : r->elem == 1)
+    if (is_far(offset))
+        (void)snprintf(to, n, "an index past 2^61 bytes, its size is %llu bytes", (unsigned long long)f->size);
+    else if (elem > 1 ? offset % elem == 0 : r->elem == 1)
         (void)snprintf(to, n, "index %lld, its size is %llu", (long long)(offset / elem),
                        (unsigned long long)(f->size / (uint64_t)elem));
     else

@@ -137,7 +137,7 @@ static struct simd *split(struct simd *s)
 /* x: site. skip: where the lanes that stand elsewhere go on. */
 const struct inst *group_barrier(struct simd *s, const struct inst *i)
 {
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __sync_synchronize();
     if (nobody_waits(s)) {
         s->parked = i;
         s->pc = i + 1;
@@ -321,7 +321,7 @@ static sk_status run_all(struct run *r)
     for (uint32_t z = 0; z < r->groups[2]; z++)
         for (uint32_t y = 0; y < r->groups[1]; y++)
             for (uint32_t x = 0; x < r->groups[0]; x++, r->group++) {
-                if (*r->stop)
+                if (__atomic_load_n(r->stop, __ATOMIC_RELAXED))
                     r->stopped = true;
                 if (r->stopped)
                     return SK_OK;

@@ -32,17 +32,18 @@ static void offsets(const struct simd *s, const struct inst *i, const struct acc
             to[l] = disp + (uint64_t)(int64_t)a[l] * scale;
         break;
     }
-    case INDEX_64: {
+    case INDEX_U64:
+    case INDEX_I64: {
         const uint64_t *const a = REG(s, const uint64_t, i->a);
         for (unsigned l = 0; l < LANES; l++)
-            to[l] = disp + a[l] * scale;
+            to[l] = far_sum(disp, far_product(a[l], q->index_kind == INDEX_I64, scale));
         break;
     }
     }
     if (q->has_base) {
         const uint64_t *const b = REG(s, const uint64_t, i->b);
         for (unsigned l = 0; l < LANES; l++)
-            to[l] += b[l];
+            to[l] = far_sum(to[l], b[l]);
     }
 }
 
@@ -93,7 +94,7 @@ const struct inst *memory_zero(struct simd *s, const struct inst *i)
 const struct inst *memory_fence(struct simd *s, const struct inst *i)
 {
     (void)s;
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    __sync_synchronize();
     return i + 1;
 }
 
@@ -105,6 +106,15 @@ static uint64_t handle_get(uint64_t handle, unsigned kind, const struct interp_p
         return (uint64_t)((int64_t)(handle << (64 - HANDLE_BITS)) >> (64 - HANDLE_BITS));
     const uint64_t region = handle >> HANDLE_BITS;
     return region < p->n_region ? region : 0; /* not one of ours: the null region */
+}
+
+/* An offset that a handle cannot hold is as far out of bounds as one can. */
+static uint64_t handle_put(uint64_t offset, uint64_t region)
+{
+    const int64_t edge = (int64_t)1 << (HANDLE_BITS - 1);
+    if ((int64_t)offset >= edge || (int64_t)offset < -edge)
+        offset = (uint64_t)-edge;
+    return (offset & (((uint64_t)1 << HANDLE_BITS) - 1)) | region << HANDLE_BITS;
 }
 
 /* ---- any value -------------------------------------------------------------------------------------------------- */
@@ -143,7 +153,7 @@ static void store_leaf(struct simd *s, const struct access *q, const struct leaf
     unsigned bytes = leaf_bytes(f);
     uint64_t x = lane_get(s, f->reg, bytes, l);
     if (f->kind == LEAF_OFFSET) {
-        x = (x & (((uint64_t)1 << HANDLE_BITS) - 1)) | lane_get(s, f[1].reg, 4, l) << HANDLE_BITS;
+        x = handle_put(x, lane_get(s, f[1].reg, 4, l));
         bytes = 8;
     }
     if (q->tracked && memcmp(at, &x, bytes) != 0)
@@ -317,7 +327,7 @@ const struct inst *memory_atomic(struct simd *s, const struct inst *i)
     char *at[LANES];
     const uint32_t ok = resolve(s, i, q, at);
     if (i->y)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        __sync_synchronize();
     if (returns && ok != ALL_LANES)
         memset(s->regs + f[0].reg, 0, (size_t)bytes * LANES);
     EACH_LANE(ok, l)
@@ -339,6 +349,6 @@ const struct inst *memory_atomic(struct simd *s, const struct inst *i)
             lane_set(s, f[0].reg, bytes, l, scalar == S_BOOL ? old != 0 : old);
     }
     if (i->y)
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        __sync_synchronize();
     return i + 1;
 }

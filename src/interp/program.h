@@ -56,7 +56,28 @@ struct leaf {
 };
 
 /* An address: region, base + index * scale + disp. */
-enum index_kind { INDEX_NONE, INDEX_U32, INDEX_I32, INDEX_64 };
+/* Offsets never wrap: one that leaves (-2^61, 2^61) becomes FAR and stays it, whatever is added. No region is that large,
+ * so it is out of bounds. 32-bit indices times elements of up to FAR_SCALE bytes need no test. */
+#define FAR ((int64_t)1 << 61)
+#define FAR_SCALE ((uint64_t)1 << 28)
+static inline bool is_far(int64_t x)
+{
+    return x >= FAR || x <= -FAR;
+}
+static inline uint64_t far_sum(uint64_t a, uint64_t b)
+{
+    return is_far((int64_t)a) || is_far((int64_t)b) || is_far((int64_t)(a + b)) ? (uint64_t)FAR : a + b;
+}
+static inline uint64_t far_product(uint64_t index, bool is_signed, uint64_t scale)
+{
+    int64_t product;
+    if ((!is_signed && index > INT64_MAX) || scale > INT64_MAX ||
+        __builtin_mul_overflow((int64_t)index, (int64_t)scale, &product) || is_far(product))
+        return (uint64_t)FAR;
+    return (uint64_t)product;
+}
+
+enum index_kind { INDEX_NONE, INDEX_U32, INDEX_I32, INDEX_U64, INDEX_I64 };
 #define REGION_DYNAMIC UINT32_MAX
 struct access {
     uint64_t scale, disp;

@@ -101,14 +101,6 @@ unsigned region_writes(const struct ir_module *m, uint32_t region)
     return w;
 }
 
-bool region_is_inside(const struct ir_module *m, uint32_t region, uint32_t construct)
-{
-    for (; region; region = ir_parent_region(m, region))
-        if (ir_region_at(m, region)->owner == construct)
-            return true;
-    return false;
-}
-
 bool region_leaves_to(const struct ir_module *m, uint32_t region, uint32_t construct)
 {
     IR_EACH(m, region, id) {

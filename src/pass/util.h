@@ -37,7 +37,6 @@ struct exits exits_of(const struct ir_module *m, uint32_t region, struct mem *me
 /* Does this exit to `construct` give values to its parameters, or else to its results? */
 bool exit_repeats(const struct ir_module *m, uint32_t exit, uint32_t construct);
 
-bool region_is_inside(const struct ir_module *m, uint32_t region, uint32_t construct);
 /* Does any BR below `region` name `construct`? */
 bool region_leaves_to(const struct ir_module *m, uint32_t region, uint32_t construct);
 bool region_ends_in_exit(const struct ir_module *m, uint32_t region);

@@ -383,7 +383,7 @@ def test_range_left_by_break():
 
 def test_range_not_in_a_for():
     for use in (
-        lambda: list(zip(sk.range(4), [1, 2], strict=False)),
+        lambda: list(zip(sk.range(4), [1, 2])),
         lambda: list(enumerate(sk.range(4))),
         lambda: next(sk.range(4)),
         lambda: next(iter(sk.range(4))),

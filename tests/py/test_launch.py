@@ -237,6 +237,10 @@ def test_dlpack_read_only():
     a = np.zeros(4, np.float32)
     a.flags.writeable = False
     out = np.zeros(4, np.float32)
+    try:
+        a.__dlpack__(max_version=(1, 0))
+    except (BufferError, TypeError):
+        pytest.skip("this NumPy exports no read-only arrays")
     matrix_add[1, 4](out, OnlyDlpack(a), a)
     with pytest.raises(ValueError, match="read-only"):
         matrix_add[1, 4](OnlyDlpack(a), out, out)

@@ -108,10 +108,9 @@ def test_truncating_division():
     x, y = pairs("int32")
     y = np.where(y == 0, 3, y).astype(np.int32)
     wide = x.astype(object), y.astype(object)
-    quotient = [int(a / b) if abs(a) < 2**50 else 0 for a, b in zip(*wide, strict=True)]
-    quotient = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(*wide, strict=True)]
+    quotient = [abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1) for a, b in zip(*wide)]
     assert np.array_equal(binary(sk.div_trunc, x, y), np.array(quotient, np.int64).astype(np.int32))
-    remainder = [a - q * b for a, b, q in zip(*wide, quotient, strict=True)]
+    remainder = [a - q * b for a, b, q in zip(*wide, quotient)]
     assert np.array_equal(binary(sk.rem_trunc, x, y), np.array(remainder, np.int64).astype(np.int32))
 
 

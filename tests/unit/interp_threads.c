@@ -561,7 +561,7 @@ static void *stop_soon(void *unused)
 {
     (void)unused;
     usleep(20000);
-    stop_word = 1;
+    __atomic_store_n(&stop_word, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
