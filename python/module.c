@@ -60,6 +60,9 @@ static int add_types(struct state *st, PyObject *module)
     return 0;
 }
 
+#define TEXT_OF(x) #x
+#define VERSION_TEXT(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
+
 static int module_exec(PyObject *module)
 {
     struct state *st = state_new_into(module);
@@ -69,6 +72,9 @@ static int module_exec(PyObject *module)
         return -1;
     NAME_TABLE(NAME)
 #undef NAME
+    if (PyModule_AddStringConstant(module, "__version__",
+                                   VERSION_TEXT(SK_VERSION_MAJOR, SK_VERSION_MINOR, SK_VERSION_PATCH)) < 0)
+        return -1;
     st->package = package_folder(module);
     st->main_thread = main_thread();
     if (place_init(st) < 0 || errors_init(st, module) < 0 || add_types(st, module) < 0 || dtypes_init(st, module) < 0 ||

@@ -25,6 +25,8 @@ FLAGS = ["-std=c++17", "-x", "c++", "-fsyntax-only", "-fdeclspec", "-Wall", "-We
 FLAGS += ["-Wno-unknown-attributes", "-Wno-ignored-attributes", "-Wno-unknown-pragmas", "-Wno-unused-parameter"]
 FLAGS += ["-Wno-tautological-compare", "-Wno-self-assign", "-Wno-unused-variable", "-Wno-unused-but-set-variable", "-Wno-unused-function", "-Wno-user-defined-literals"]
 CLASSES = re.compile(r"\bstruct\b|\barray<|\b(bool|u?char|u?short|u?int|u?long|half|bfloat|float)[234]\b|\bhalf\b|\bbfloat\b")
+# `threadgroup` is a macro here, and a variable of an address space must be static.
+THREADGROUP_VARIABLE = re.compile(r"^( +)(threadgroup [^*\n]*;)$", re.MULTILINE)
 
 
 def swizzles():
@@ -66,7 +68,7 @@ def check(clang, folder, path):
     for mode in modes:
         done = subprocess.run(
             [clang, *FLAGS, *mode, "-I", str(SHIM), "-I", str(folder), "-"],
-            input=source.replace("[[threadgroup(", "[[threadgroup_("),  # `threadgroup` is a macro here
+            input=THREADGROUP_VARIABLE.sub(r"\1static \2", source.replace("[[threadgroup(", "[[threadgroup_(")),
             capture_output=True,
             text=True,
             check=False,

@@ -12,5 +12,4 @@
 from . import dtypes
 from . import dtypes as dt
 from ._core import *  # noqa: F403
-
-__version__ = "0.1.0"
+from ._core import __version__ as __version__

@@ -91,7 +91,7 @@ enum clike_form {
 };
 
 struct pointee { /* what C takes a pointer to point at */
-    ir_type type; /* TYPE_VOID: unknown, printed as bytes */
+    ir_type type;
     bool atomic;
 };
 

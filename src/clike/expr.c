@@ -398,7 +398,7 @@ static void put_choice(struct clike *p, uint32_t cond, uint32_t a, uint32_t b, e
     clike_expr(p, cond, PREC_LOGICAL_OR);
     buf_str(p->b, " ? ");
     if (ir_type_is_pointer(t)) {
-        const struct pointee have = clike_pointee(p, a), to = have.type ? have : clike_pointee(p, b);
+        const struct pointee to = clike_pointee(p, a);
         clike_pointer(p, a, to, clike_const(p, a), PREC_LOGICAL_OR);
         buf_str(p->b, " : ");
         clike_pointer(p, b, to, clike_const(p, b), PREC_CHOICE);
@@ -686,7 +686,7 @@ void clike_operand(struct clike *p, uint32_t id, enum prec prec, unsigned how)
     case OP_CONST: clike_literal(p, (enum scalar)x->type, x->imm, how, prec); return;
     case OP_ZERO:
         if (ir_type_is_pointer(x->type)) {
-            clike_pointer(p, id, (struct pointee){TYPE_VOID, false}, false, prec);
+            clike_pointer(p, id, (struct pointee){S_U8, false}, false, prec);
             return;
         }
         clike_zero(p, x->type);

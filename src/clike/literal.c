@@ -127,7 +127,7 @@ void clike_type(struct clike *p, ir_type t)
     case TYPE_KIND_VOID: buf_str(p->b, "void"); return;
     case TYPE_KIND_SCALAR: buf_str(p->b, clike_scalar(p, ir_type_scalar(t))); return;
     case TYPE_KIND_VECTOR: buf_fmt(p->b, "%s%u", clike_scalar(p, ir_type_scalar(t)), ir_type_width(t)); return;
-    case TYPE_KIND_POINTER: clike_pointer_declare(p, ir_type_space(t), (struct pointee){TYPE_VOID, false}, false, ""); return;
+    case TYPE_KIND_POINTER: clike_pointer_declare(p, ir_type_space(t), (struct pointee){S_U8, false}, false, ""); return;
     case TYPE_KIND_STRUCT:
         p->type_used[t] = 1;
         buf_str(p->b, names_text(p, p->type_names[t]));

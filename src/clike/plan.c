@@ -424,7 +424,8 @@ static void weigh(struct clike *p, uint32_t id)
 {
     const struct node *const x = at(p, id);
     struct cvalue *const v = &p->v[id];
-    uint32_t w = 1;
+    /* Calls of Metal's atomics and the like are long. */
+    uint32_t w = op_info[x->op].effect == EFFECT_ATOMIC || op_info[x->op].effect == EFFECT_CONVERGENT ? 8 : 1;
     if (x->op == OP_RESULT) {
         const uint32_t owner = x->in[0];
         if (p->v[owner].form != FORM_CHOICE || v->mode == MODE_DEAD)

@@ -54,13 +54,13 @@ static bool is_place(const struct clike *p, uint32_t id)
     return op == OP_ALLOC || ((op == OP_INDEX || op == OP_FIELD) && p->v[id].mode == MODE_INLINE);
 }
 
-/* The object that *pointer is, as printed; TYPE_VOID: none that is known. Follows what is printed in one expression. */
+/* The object that *pointer is, as printed; a byte if it is not known. Follows what is printed in one expression. */
 static struct pointee object(const struct clike *p, uint32_t id)
 {
     const struct node *const x = at(p, id);
-    const struct pointee unknown = {TYPE_VOID, false};
+    const struct pointee unknown = {S_U8, false};
     if (x->op == OP_PARAM)
-        return (struct pointee){param_of(p, id)->elem, param_of(p, id)->atomic};
+        return param_of(p, id)->elem ? (struct pointee){param_of(p, id)->elem, param_of(p, id)->atomic} : unknown;
     if (x->op == OP_ALLOC)
         return (struct pointee){(ir_type)x->imm, false};
     if (x->op == OP_GET)
@@ -76,11 +76,7 @@ static struct pointee object(const struct clike *p, uint32_t id)
         const struct pointee base = is_place(p, root) || at(p, root)->op == OP_ZERO ? unknown : object(p, root);
         return (struct pointee){(ir_type)x->imm, base.atomic && base.type == x->imm};
     }
-    if (x->op == OP_SELECT) {
-        const struct pointee a = clike_pointee(p, ir_in(p->m, id)[1]);
-        return a.type ? a : clike_pointee(p, ir_in(p->m, id)[2]);
-    }
-    return unknown;
+    return x->op == OP_SELECT ? clike_pointee(p, ir_in(p->m, id)[1]) : unknown;
 }
 
 struct pointee clike_pointee(const struct clike *p, uint32_t id)
@@ -173,10 +169,8 @@ void clike_pointer_declare(struct clike *p, enum space space, struct pointee t, 
             elem = elem_of(p, elem);
     if (t.atomic && p->d->atomic_type(p, t.type))
         buf_str(p->b, p->d->atomic_type(p, t.type));
-    else if (elem == TYPE_VOID)
-        buf_str(p->b, clike_scalar(p, S_U8));
     else
-        clike_type(p, elem);
+        clike_type(p, elem == TYPE_VOID ? (ir_type)S_U8 : elem);
     buf_fmt(p->b, elem != t.type ? " (*%s)" : " *%s", name);
     for (ir_type a = t.type; a != elem; a = elem_of(p, a))
         buf_fmt(p->b, "[%llu]", (unsigned long long)ir_type_at(p->m, a)->count);

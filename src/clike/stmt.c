@@ -166,7 +166,13 @@ static void alloc(struct clike *p, uint32_t id)
         buf_fmt(p->b, "%s ", p->d->space[space]);
     clike_declare(p, (ir_type)at(p, id)->imm, clike_name(p, id));
     /* Memory of a thread is zero by definition, of a threadgroup by the executor. */
-    buf_str(p->b, space == SPACE_THREAD ? " = {};" : ";");
+    if (space == SPACE_THREAD && ir_type_width((ir_type)at(p, id)->imm) > 0) {
+        buf_str(p->b, " = ");
+        clike_zero(p, (ir_type)at(p, id)->imm);
+    } else if (space == SPACE_THREAD) {
+        buf_str(p->b, " = {}");
+    }
+    buf_char(p->b, ';');
     p->declared = true;
     clike_end(p, at(p, id)->place);
 }
