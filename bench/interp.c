@@ -118,8 +118,7 @@ static sk_status all(struct mem *mem, sk_error *err)
     for (size_t k = 0; k < n; k++)
         if (c[k] != a[k] + b[k])
             return SK_ERR_FAULT;
-    TRY(run(mem, matmul, &(struct interp_launch){{256, 256, 1}, {16, 16, 1}, args, NULL, 0}, "interp matmul",
-            err));
+    TRY(run(mem, matmul, &(struct interp_launch){{256, 256, 1}, {16, 16, 1}, args, NULL, 0}, "interp matmul", err));
     for (size_t y = 0; y < 256; y++) {
         for (size_t x = 0; x < 256; x++) {
             double sum = 0;
@@ -130,8 +129,7 @@ static sk_status all(struct mem *mem, sk_error *err)
         }
     }
     TRY(run(mem, matrix_add, &(struct interp_launch){{32, 1, 1}, {32, 1, 1}, args, NULL, 0}, "interp launch", err));
-    TRY(run(mem, matmul, &(struct interp_launch){{16, 16, 1}, {16, 16, 1}, args, NULL, 0}, "interp group",
-            err));
+    TRY(run(mem, matmul, &(struct interp_launch){{16, 16, 1}, {16, 16, 1}, args, NULL, 0}, "interp group", err));
     free(a);
     free(b);
     free(c);

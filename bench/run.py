@@ -2,7 +2,7 @@
 """Measures, and prints one table: the median of each row, its spread, its goal and whether it is met.
 
 Programs take turns for a number of rounds, so that a busy moment of the machine does not fall on one row alone.
-`--json FILE` writes every sample as well. The exit code is 1 if a program failed, 0 whether goals are met or not.
+Every sample is written to bench.json in the build folder as well. The exit code is 1 if a program failed, 0 whether goals are met or not.
 """
 
 import argparse
@@ -86,9 +86,10 @@ def main():
     parser = argparse.ArgumentParser(description="Measures, and prints one table.")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="the build folder (build)")
     parser.add_argument("--rounds", type=int, default=5, help="how often every program runs (5)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write rows and samples there (BUILD/bench.json)")
     options = parser.parse_args()
-    samples, failed = measure(options.build.resolve(), options.rounds)
+    build = options.build.resolve()
+    samples, failed = measure(build, options.rounds)
 
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}; medians, 10th to 90th percentile")
     print(f"{'':40} {'median':>9} {'':4} {'spread':^19}  {'goal':>8}")
@@ -107,8 +108,8 @@ def main():
         print(f"{title:40} {number(median):>9} {unit:4} {spread:^19}  {bound:>8} {verdict}".rstrip())
         table.append({"row": row, "title": title.strip(), "unit": unit, "median": median, "p10": low, "p90": high,
                       "goal": goal, "met": met, "samples": values})
-    if options.json:
-        options.json.write_text(json.dumps({"machine": platform.machine(), "rows": table}, indent=1) + "\n", encoding="utf-8")
+    written = {"machine": platform.machine(), "rows": table}
+    (options.json or build / "bench.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
     return 1 if failed else 0
 
 

@@ -32,7 +32,8 @@ struct options {
 static void say_crash(void)
 {
     char text[200];
-    const int n = snprintf(text, sizeof text, "\ncrashed at\n    %s seed:%llu\n", program_name, (unsigned long long)current);
+    const int n =
+        snprintf(text, sizeof text, "\ncrashed at\n    %s seed:%llu\n", program_name, (unsigned long long)current);
     (void)!write(STDERR_FILENO, text, (size_t)n);
 }
 

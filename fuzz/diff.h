@@ -5,9 +5,9 @@
 #include "fuzz/gen.h"
 
 struct diff_failure {
-    char what[4096];    /* one line, "" for none */
-    char letters[64];   /* passes that were run, for a reader */
-    struct buf *text;   /* null, or receives the module that fails, as text */
+    char what[4096];  /* one line, "" for none */
+    char letters[64]; /* passes that were run, for a reader */
+    struct buf *text; /* null, or receives the module that fails, as text */
 };
 
 /* Whether a program holds what it must: verified, the same after print and parse, and the same results however the passes

@@ -113,8 +113,8 @@ static bool compare(struct check *c, const char *letters, const struct result *w
                 const size_t n = size - (size_t)d < 8 ? size - (size_t)d : 8;
                 memcpy(&x, want->data[k] + at + d, n);
                 memcpy(&y, have->data[k] + at + d, n);
-                return failed(c, letters, "argument %u, element %zu, byte %lld: %#llx, without the passes %#llx", k, at / size,
-                              (long long)d, (unsigned long long)y, (unsigned long long)x);
+                return failed(c, letters, "argument %u, element %zu, byte %lld: %#llx, without the passes %#llx", k,
+                              at / size, (long long)d, (unsigned long long)y, (unsigned long long)x);
             }
         }
     }

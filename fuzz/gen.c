@@ -16,10 +16,10 @@ static void fill(struct gen *g, ir_type t, char *at)
     }
     for (uint64_t k = 0; k < ir_type_parts(g->m, t); k++) {
         const ir_type part = ir_type_part(g->m, t, k);
-        fill(g, part, at + (x->kind == TYPE_KIND_STRUCT ? g->m->fields.at[x->first_field + k].offset
-                                                        : k * (x->kind == TYPE_KIND_VECTOR
-                                                                   ? scalar_info[x->scalar].bytes
-                                                                   : ir_type_at(g->m, part)->size)));
+        fill(g, part,
+             at + (x->kind == TYPE_KIND_STRUCT ? g->m->fields.at[x->first_field + k].offset
+                                               : k * (x->kind == TYPE_KIND_VECTOR ? scalar_info[x->scalar].bytes
+                                                                                  : ir_type_at(g->m, part)->size)));
     }
 }
 
@@ -108,7 +108,8 @@ static void inputs(struct gen *g, uint32_t func)
         x.space = space;
         x.uniform = true;
         gen_wanted(g, &x);
-        x.pointer = parameter(g, func, "in", k, (struct param){.type = TYPE_POINTER(space), .elem = x.elem, .kind = PARAM_BUFFER});
+        x.pointer = parameter(g, func, "in", k,
+                              (struct param){.type = TYPE_POINTER(space), .elem = x.elem, .kind = PARAM_BUFFER});
         argument(g, x.elem, x.count, true);
         gen_push(g, x.pointer, true);
         VEC_PUSH(g->mem, &g->memories, x);
@@ -142,7 +143,8 @@ static void threadgroup_memory(struct gen *g, uint32_t func, uint64_t n_threads,
     if (ir_type_at(g->m, x.elem)->size > 64)
         x.elem = TYPE_F32;
     if (as_parameter) {
-        x.pointer = parameter(g, func, "shared", 0, (struct param){.type = type, .elem = x.elem, .kind = PARAM_THREADGROUP});
+        x.pointer =
+            parameter(g, func, "shared", 0, (struct param){.type = type, .elem = x.elem, .kind = PARAM_THREADGROUP});
         argument(g, x.elem, x.count, false);
     } else {
         x.pointer = ir_node(&g->b, OP_ALLOC, type, 0, NULL, 0, ir_type_array(g->m, x.elem, x.count));
@@ -175,32 +177,38 @@ static void kernel(struct gen *g)
     const unsigned n_out = 1 + roll(g, 3);
     for (unsigned k = 0; k < n_out; k++) {
         each[k] = 1 + roll(g, 4);
-        out[k] = (struct memory){.elem = chance(g, 30) ? integer_for_atomics(g) : gen_type(g), .count = each[k],
-                                 .space = SPACE_DEVICE, .writable = true};
-        out[k].pointer = parameter(g, func, "out", k + 1,
-                                   (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = out[k].elem, .kind = PARAM_BUFFER});
+        out[k] = (struct memory){.elem = chance(g, 30) ? integer_for_atomics(g) : gen_type(g),
+                                 .count = each[k],
+                                 .space = SPACE_DEVICE,
+                                 .writable = true};
+        out[k].pointer =
+            parameter(g, func, "out", k + 1,
+                      (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = out[k].elem, .kind = PARAM_BUFFER});
         argument(g, out[k].elem, n_threads * each[k], true)->output = true;
     }
-    const uint32_t sums = parameter(g, func, "sums", 0,
-                                    (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = TYPE_U32, .kind = PARAM_BUFFER});
+    const uint32_t sums = parameter(
+        g, func, "sums", 0, (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = TYPE_U32, .kind = PARAM_BUFFER});
     argument(g, TYPE_U32, n_threads, true)->output = true;
     if (chance(g, 60)) {
         struct tally t = {.elem = integer_for_atomics(g), .count = 1 + roll(g, 5), .op = tally_op(g)};
-        t.pointer = parameter(g, func, "tally", 0,
-                              (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = t.elem, .kind = PARAM_BUFFER,
-                                             .atomic = chance(g, 50)});
+        t.pointer = parameter(
+            g, func, "tally", 0,
+            (struct param){
+                .type = TYPE_POINTER(SPACE_DEVICE), .elem = t.elem, .kind = PARAM_BUFFER, .atomic = chance(g, 50)});
         argument(g, t.elem, t.count, true)->output = true;
         VEC_PUSH(g->mem, &g->tallies, t);
     }
     if (chance(g, 40))
         threadgroup_memory(g, func, n_group, true);
     const ir_type wide = dims == 1 ? TYPE_U32 : ir_type_vector(S_U32, dims);
-    const uint32_t position = parameter(
-        g, func, "gid", 0, (struct param){.type = wide, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_POSITION_IN_GRID});
+    const uint32_t position =
+        parameter(g, func, "gid", 0,
+                  (struct param){.type = wide, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_POSITION_IN_GRID});
     const uint32_t size = parameter(
         g, func, "size", 0, (struct param){.type = wide, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREADS_PER_GRID});
-    g->lane = parameter(g, func, "tid", 0, (struct param){.type = TYPE_U32, .kind = PARAM_ATTRIBUTE,
-                                                          .attribute = ATTR_THREAD_INDEX_IN_THREADGROUP});
+    g->lane = parameter(
+        g, func, "tid", 0,
+        (struct param){.type = TYPE_U32, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_INDEX_IN_THREADGROUP});
     gen_push(g, position, false);
     gen_push(g, size, true);
     gen_push(g, g->lane, false);
@@ -210,13 +218,14 @@ static void kernel(struct gen *g)
         threadgroup_memory(g, func, n_group, false);
     if (chance(g, 40)) {
         struct tally t = {.elem = integer_for_atomics(g), .count = 1 + roll(g, 3), .op = tally_op(g), .readable = true};
-        t.pointer = ir_node(&g->b, OP_ALLOC, TYPE_POINTER(SPACE_THREADGROUP), 0, NULL, 0,
-                            ir_type_array(g->m, t.elem, t.count));
+        t.pointer =
+            ir_node(&g->b, OP_ALLOC, TYPE_POINTER(SPACE_THREADGROUP), 0, NULL, 0, ir_type_array(g->m, t.elem, t.count));
         VEC_PUSH(g->mem, &g->tallies, t);
     }
     const uint32_t index = linear_index(g, dims, position, size);
     for (unsigned k = 0; k < n_out; k++) {
-        out[k].base = gen_node(g, OP_MUL, TYPE_U32, 2, (const uint32_t[]){index, ir_const(g->m, TYPE_U32, each[k])}, 0, 0);
+        out[k].base =
+            gen_node(g, OP_MUL, TYPE_U32, 2, (const uint32_t[]){index, ir_const(g->m, TYPE_U32, each[k])}, 0, 0);
         VEC_PUSH(g->mem, &g->memories, out[k]);
     }
     const uint32_t zero = ir_const(g->m, TYPE_U32, 0x811c9dc5);
@@ -262,7 +271,8 @@ static void function(struct gen *g)
             c.type[c.n] = TYPE_POINTER(x.space);
             c.memory[c.n] = x;
         }
-        const uint32_t id = parameter(g, func, "p", k, (struct param){.type = c.type[c.n], .elem = x.elem, .kind = PARAM_VALUE});
+        const uint32_t id =
+            parameter(g, func, "p", k, (struct param){.type = c.type[c.n], .elem = x.elem, .kind = PARAM_VALUE});
         gen_push(g, id, false);
         if (x.elem) {
             x.pointer = id;

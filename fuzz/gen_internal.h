@@ -1,4 +1,5 @@
-/* gen_internal.h - between gen.c (kernels, functions, launches), gen_flow.c (constructs) and gen_value.c (operations). */
+/* gen_internal.h - between gen.c (kernels, functions, launches), gen_flow.c (constructs), gen_memory.c and
+ * gen_value.c (everything else). */
 #ifndef FUZZ_GEN_INTERNAL_H
 #define FUZZ_GEN_INTERNAL_H
 
@@ -69,12 +70,18 @@ struct gen {
     uint32_t lane;   /* thread_index_in_threadgroup as u32; 0 in functions */
     bool uniform;    /* all live threads of the threadgroup come here together */
     bool kernel, small_loops;
-    ir_type result;  /* of the function */
+    ir_type result; /* of the function */
     uint32_t file, line;
 };
 
 uint32_t roll(struct gen *g, uint32_t n); /* 0 to n - 1 */
 bool chance(struct gen *g, unsigned percent);
+
+struct gen_kind { /* of statements */
+    uint8_t weight;
+    void (*run)(struct gen *g);
+};
+void gen_choose(struct gen *g, const struct gen_kind *kind, unsigned n);
 
 /* ---- gen_value.c ---- */
 void gen_tables(struct gen *g);
@@ -87,17 +94,21 @@ uint32_t gen_constant(struct gen *g, enum scalar s);
 bool gen_same(const struct gen *g, uint32_t id);
 void gen_mark(struct gen *g, uint32_t id, unsigned mark);
 void gen_push(struct gen *g, uint32_t id, bool same); /* makes a value known */
-uint32_t gen_node(struct gen *g, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags, uint64_t imm);
+uint32_t gen_node(struct gen *g, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags,
+                  uint64_t imm);
+uint32_t gen_op1(struct gen *g, enum op op, ir_type t, uint32_t a);
+uint32_t gen_op2(struct gen *g, enum op op, ir_type t, uint32_t a, uint32_t b);
 uint32_t gen_value(struct gen *g, ir_type t);
 uint32_t gen_condition(struct gen *g, bool same);
 uint32_t gen_below(struct gen *g, uint64_t count); /* an integer value from 0 to count - 1 */
 void gen_sink(struct gen *g, uint32_t id);         /* mixes a value into the accumulator */
+void gen_value_statement(struct gen *g);
+
+/* ---- gen_memory.c ---- */
 void gen_store(struct gen *g);
 void gen_statement(struct gen *g); /* one that is no construct */
-void gen_barrier(struct gen *g, unsigned memory);
-
-/* Sometimes what a function's pointer parameter in that space wants. */
-void gen_wanted(struct gen *g, struct memory *x);
+void gen_wanted(struct gen *g,
+                struct memory *x); /* sometimes what a function's pointer parameter in that space wants */
 
 /* ---- gen_flow.c ---- */
 enum ending { END_CONSTRUCT, END_REPEAT, END_FUNCTION, END_KERNEL };

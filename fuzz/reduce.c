@@ -42,7 +42,8 @@ static bool drop(struct ir_module *m, uint32_t id)
     if (op == OP_ARG || op == OP_RESULT || op == OP_YIELD || !ir_at(m, id)->region)
         return false;
     if (ir_is_construct(op)) {
-        for (uint32_t r = ir_at(m, id)->next, next; r && ir_at(m, r)->op == OP_RESULT && ir_in(m, r)[0] == id; r = next) {
+        for (uint32_t r = ir_at(m, id)->next, next; r && ir_at(m, r)->op == OP_RESULT && ir_in(m, r)[0] == id;
+             r = next) {
             next = ir_at(m, r)->next;
             use_zero(m, r);
             ir_unlink(m, r);

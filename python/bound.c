@@ -10,7 +10,7 @@ static int read_one(struct state *st, const char *what, PyObject *o, uint32_t *o
     const int status = weak_number(st, o, &x);
     if (status < 0)
         return -1;
-    if (status > 0 || x.kind == TV_BOOL)
+    if (status > 0)
         return RAISE_INT(st, SIZE_TYPE, what, type_name(o));
     if (x.kind == TV_FLOAT) {
         if (!(x.f == (double)(int64_t)x.f && x.f > -9e15 && x.f < 9e15))
@@ -90,8 +90,8 @@ static Py_ssize_t arrange(struct state *st, struct kernel *k, PyObject *const *a
         return -1;
     if (n + n_kw != (Py_ssize_t)k->sig.n_args || k->sig.n_args > MAX_ARGS)
         return RAISE_INT(st, ARG_COUNT, name, (size_t)k->sig.n_args, (size_t)(n + n_kw));
-    for (unsigned i = 0; i < k->sig.n_args; i++)
-        out[i] = i < (unsigned)n ? args[i] : NULL;
+    for (Py_ssize_t i = 0; i < n; i++)
+        out[i] = args[i];
     for (Py_ssize_t j = 0; j < n_kw; j++) {
         unsigned at = 0, found = UINT_MAX;
         for (unsigned i = 0; i < k->sig.n; i++) {
@@ -110,18 +110,22 @@ static Py_ssize_t arrange(struct state *st, struct kernel *k, PyObject *const *a
     return k->sig.n_args;
 }
 
+/* With names: apart from the plain call, which needs no array. */
+static PyObject *call_with_names(struct state *st, const struct bound *b, PyObject *const *args, Py_ssize_t n,
+                                 PyObject *kwnames)
+{
+    PyObject *all[MAX_ARGS] = {NULL};
+    n = arrange(st, kernel_of(b->kernel), args, n, kwnames, all);
+    return n < 0 ? NULL : kernel_launch(st, kernel_of(b->kernel), &b->g, all, n);
+}
+
 static PyObject *bound_call(PyObject *self, PyObject *const *args, size_t flags, PyObject *kwnames)
 {
     struct state *st = STATE_OF(self);
-    struct bound *b = bound_of(self);
-    Py_ssize_t n = PyVectorcall_NARGS(flags);
-    PyObject *all[MAX_ARGS];
-    if (kwnames && PyTuple_GET_SIZE(kwnames)) {
-        n = arrange(st, kernel_of(b->kernel), args, n, kwnames, all);
-        if (n < 0)
-            return NULL;
-        args = all;
-    }
+    const struct bound *b = bound_of(self);
+    const Py_ssize_t n = PyVectorcall_NARGS(flags);
+    if (kwnames && PyTuple_GET_SIZE(kwnames))
+        return call_with_names(st, b, args, n, kwnames);
     return kernel_launch(st, kernel_of(b->kernel), &b->g, args, n);
 }
 

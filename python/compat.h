@@ -44,7 +44,6 @@ static inline int compat_add_object(PyObject *module, const char *name, PyObject
 }
 #define PyModule_AddObjectRef compat_add_object
 #define Py_TPFLAGS_DISALLOW_INSTANTIATION (1UL << 7) /* as in later versions; module.c clears tp_new */
-#define Py_TPFLAGS_IMMUTABLETYPE 0
 #endif
 
 /* Byte offset of the instruction that a frame executes; -1 if unknown. */

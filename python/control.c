@@ -250,7 +250,7 @@ static int enter_while(struct state *st, struct session *s, struct block *b)
 
 static int enter_branch(struct state *st, struct session *s, struct block *b)
 {
-    struct tv c;
+    struct tv c = {0};
     uint32_t *const scope = &b->scope;
     sk_status status = SK_OK;
     if (b->kind != BLOCK_WHILE && b->cond && operand(st, s, b->cond, &c) < 0)

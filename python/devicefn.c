@@ -143,7 +143,7 @@ static int abandon(struct session *s)
 NOINLINE static int trace_variant(struct state *st, struct session *s, struct device_fn *d, struct device_fn_variant *v,
                                   const char *name)
 {
-    struct tv param[MAX_ARGS];
+    struct tv param[MAX_ARGS] = {{0}};
     if (TRACE(s, begin(s, d, name, v->space, &v->func, param)) != SK_OK) {
         raise_error(st, &s->err);
         return -1;
@@ -223,6 +223,9 @@ static int bind_args(struct state *st, const struct signature *sig, const char *
             return RAISE_INT(st, ARGUMENT_TWICE, name, sig->param[i].text);
         out[i] = value;
     }
+    for (unsigned i = 0; i < sig->n; i++)
+        if (!out[i])
+            return RAISE_INT(st, ARGUMENT_MISSING, name, sig->param[i].text);
     return 0;
 }
 

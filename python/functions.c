@@ -123,7 +123,7 @@ static PyObject *threadgroup(PyObject *module, PyObject *const *args, Py_ssize_t
         shape[i] = x.magnitude;
     }
     const ir_type type = dtype_of(dtype)->type;
-    struct tv out;
+    struct tv out = {0};
     if (TRACE(s, trace_array(s->t, SPACE_THREADGROUP, type, (unsigned)n_dims, shape, &out, &s->err)) != SK_OK)
         return raise_error(st, &s->err);
     PyObject *named = traced_result(st, s, SK_OK, &out);

@@ -54,7 +54,7 @@ static sk_status declare(struct session *s, const struct signature *sig, struct 
 
 static PyObject *arguments(struct state *st, struct session *s, const struct signature *sig, const char *name)
 {
-    struct tv v[2 * MAX_ARGS];
+    struct tv v[2 * MAX_ARGS] = {{0}};
     if (sig->n > 2 * MAX_ARGS)
         return RAISE(st, DEVICE_FN_TOO_LONG, name, 2 * MAX_ARGS);
     if (TRACE(s, declare(s, sig, v)) != SK_OK)
@@ -237,6 +237,7 @@ static int print_metal_locked(struct state *st, struct kernel *k)
         raise_error(st, &err);
         return -1;
     }
+    Py_XDECREF(k->source_map);
     k->source_map = make_source_map(lines, n);
     k->metal = k->source_map ? PyUnicode_FromString(text) : NULL;
     return k->metal ? 0 : -1;
@@ -268,7 +269,7 @@ static PyObject *kernel_text(struct state *st, struct kernel *k, PyObject **slot
         if (status < 0)
             return NULL;
     }
-    return Py_NewRef(*slot);
+    return Py_XNewRef(*slot);
 }
 
 PyObject *kernel_metal(struct state *st, struct kernel *k)
@@ -381,11 +382,11 @@ static PyObject *kernel_launch_method(PyObject *self, PyObject *const *args, Py_
     const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
     PyObject *size[3] = {NULL}, *bound = NULL, *others = NULL, *result = NULL;
     struct geometry g;
-    PyObject **all = PyMem_Malloc((size_t)(n + n_kw + 1) * sizeof *all);
+    PyObject **all = PyMem_Malloc((size_t)(n + n_kw + 1) * sizeof(void *));
     Py_ssize_t n_others = 0;
     if (!all)
         return PyErr_NoMemory();
-    memcpy(all, args, (size_t)n * sizeof *all);
+    memcpy(all, args, (size_t)n * sizeof(void *));
     others = PyTuple_New(n_kw);
     for (Py_ssize_t i = 0; others && i < n_kw; i++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i);

@@ -48,8 +48,9 @@ static int add_types(struct state *st, PyObject *module)
         st->type.field->tp_new = NULL;
     TYPE_TABLE(TYPE)
 #undef TYPE
-    PyTypeObject *const without_ufuncs[] = {st->type.value, st->type.local, st->type.pointer, st->type.array};
-    for (size_t i = 0; i < sizeof without_ufuncs / sizeof *without_ufuncs; i++)
+    enum { N_TRACED = 4 };
+    PyTypeObject *const without_ufuncs[N_TRACED] = {st->type.value, st->type.local, st->type.pointer, st->type.array};
+    for (size_t i = 0; i < N_TRACED; i++)
         if (PyObject_SetAttrString((PyObject *)without_ufuncs[i], "__array_ufunc__", Py_None) < 0)
             return -1;
 #define TYPE(field, spec)                                                                                              \

@@ -45,6 +45,18 @@ static int is_scalar(struct state *st, PyObject *o)
     return n == 0;
 }
 
+/* NumPy gives complex numbers, times and durations a float() too, which drops the imaginary part or the unit. */
+static bool is_number(struct state *st, PyObject *o)
+{
+    PyObject *dtype = PyObject_GetAttr(o, st->str.dtype), *kind = dtype ? PyObject_GetAttr(dtype, st->str.kind) : NULL;
+    const bool other = kind && PyUnicode_Check(kind) && PyUnicode_GET_LENGTH(kind) == 1 &&
+                       strchr("cmM", (int)PyUnicode_READ_CHAR(kind, 0));
+    Py_XDECREF(kind);
+    Py_XDECREF(dtype);
+    PyErr_Clear();
+    return !other;
+}
+
 int weak_number(struct state *st, PyObject *o, struct tv *out)
 {
     if (PyBool_Check(o)) {
@@ -58,7 +70,7 @@ int weak_number(struct state *st, PyObject *o, struct tv *out)
         return 0;
     }
     const PyNumberMethods *number = Py_TYPE(o)->tp_as_number;
-    if (is_traced(o) || PyType_Check(o) || !number || !is_scalar(st, o))
+    if (is_traced(o) || PyType_Check(o) || !number || !is_scalar(st, o) || !is_number(st, o))
         return 1;
     if (strncmp(Py_TYPE(o)->tp_name, "numpy.bool", 10) == 0) {
         const int truth = PyObject_IsTrue(o);

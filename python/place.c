@@ -313,6 +313,9 @@ static bool target_after(struct state *st, struct code_info *c, uint32_t k, cons
     while (k < c->n_units && c->unit[2 * k] == 0) /* the instruction's caches: CACHE is 0 */
         k++;
 #endif
+    if (k < c->n_units &&
+        (c->unit[2 * k] == st->opcode.COPY || c->unit[2 * k] == st->opcode.DUP_TOP)) /* a = b = …, := */
+        k++;
     for (; k < c->n_units && c->unit[2 * k] == st->opcode.EXTENDED_ARG; k++)
         argument = (argument | c->unit[2 * k + 1]) << 8;
     if (k >= c->n_units)

@@ -189,6 +189,25 @@ static int check_function(struct state *st, PyObject *fn, bool device_fn, struct
     return PyErr_Occurred() ? -1 : 0;
 }
 
+/* The exception at hand becomes one that blames the annotation, `text`, of parameter `name`. */
+static int unresolved(struct state *st, const struct signature *sig, PyObject *name, const char *text)
+{
+    PyObject *type, *value, *trace, *shown = NULL;
+    PyErr_Fetch(&type, &value, &trace);
+    if (value)
+        shown = PyObject_Str(value);
+    const char *reason = shown ? PyUnicode_AsUTF8(shown) : "?";
+    if (reason && strncmp(reason, "<string>:", 9) == 0 && strstr(reason, ": ")) /* a place in the annotation's text */
+        reason = strstr(reason, ": ") + 2;
+    RAISE_AT(st, place_of(sig, name), UNRESOLVED_ANNOTATION, name ? PyUnicode_AsUTF8(name) : "a parameter", text,
+             reason ? reason : "?");
+    Py_XDECREF(shown);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    return -1;
+}
+
 /* 1: a name is not bound yet. */
 static int read_annotation(struct state *st, PyObject *fn, PyObject *annotations, PyObject *locals, bool late,
                            struct signature *sig, PyObject *name, PyObject **out)
@@ -207,20 +226,7 @@ static int read_annotation(struct state *st, PyObject *fn, PyObject *annotations
         PyErr_Clear();
         return 1;
     }
-    PyObject *type, *value, *trace, *text = NULL;
-    PyErr_Fetch(&type, &value, &trace);
-    if (value)
-        text = PyObject_Str(value);
-    const char *reason = text ? PyUnicode_AsUTF8(text) : "?";
-    if (reason && strncmp(reason, "<string>:", 9) == 0 && strstr(reason, ": ")) /* a place in the annotation's text */
-        reason = strstr(reason, ": ") + 2;
-    RAISE_AT(st, place_of(sig, name), UNRESOLVED_ANNOTATION, PyUnicode_AsUTF8(name), PyUnicode_AsUTF8(o),
-             reason ? reason : "?");
-    Py_XDECREF(text);
-    Py_XDECREF(type);
-    Py_XDECREF(value);
-    Py_XDECREF(trace);
-    return -1;
+    return unresolved(st, sig, name, PyUnicode_AsUTF8(o));
 }
 
 static int check_counts(struct state *st, struct signature *sig)
@@ -264,6 +270,10 @@ static int read_params(struct state *st, PyObject *fn, PyObject *code, bool devi
     PyObject *locals = annotation_locals(st, fn, code, late), *o = NULL, *key = NULL;
     const long n = code_number(code, st->str.co_argcount);
     int status = -1;
+    if (!annotations && PyErr_ExceptionMatches(PyExc_NameError)) { /* since 3.14 they are evaluated when asked for */
+        status = late ? unresolved(st, sig, NULL, "of this function") : (PyErr_Clear(), 1);
+        goto done;
+    }
     if (!annotations || !names || !locals || n < 0 || PyErr_Occurred())
         goto done;
     sig->param = PyMem_Calloc((size_t)n + 1, sizeof *sig->param);

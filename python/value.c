@@ -59,7 +59,7 @@ static PyObject *unary(PyObject *self, enum op op)
 {
     struct state *st = STATE_OF(self);
     struct session *s = session_enter(st, "a traced value");
-    struct tv a, out;
+    struct tv a, out = {0};
     if (!s || operand(st, s, self, &a) < 0)
         return NULL;
     const sk_status status = TRACE(s, trace_unary(s->t, op, a, &out, &s->err));
@@ -70,7 +70,7 @@ static PyObject *binary(PyObject *x, PyObject *y, enum op op)
 {
     struct state *st = STATE_OF(is_traced(x) ? x : y);
     struct session *s = session_enter(st, "a traced value");
-    struct tv a, b, out;
+    struct tv a, b, out = {0};
     if (!s || operand(st, s, x, &a) < 0 || operand(st, s, y, &b) < 0)
         return NULL;
     const sk_status status = TRACE(s, trace_binary(s->t, op, a, b, &out, &s->err));
@@ -111,7 +111,7 @@ PyObject *traced_positive(PyObject *self)
 {
     struct state *st = STATE_OF(self);
     struct session *s = session_enter(st, "a traced value");
-    struct tv a, out;
+    struct tv a, out = {0};
     if (!s || operand(st, s, self, &a) < 0)
         return NULL;
     const sk_status status = TRACE(s, trace_snapshot(s->t, a, &out, &s->err));
@@ -122,7 +122,7 @@ static PyObject *math_of(PyObject *self, enum op op)
 {
     struct state *st = STATE_OF(self);
     struct session *s = session_enter(st, "a traced value");
-    struct tv a, out;
+    struct tv a, out = {0};
     if (!s || operand(st, s, self, &a) < 0)
         return NULL;
     const sk_status status = TRACE(s, trace_math(s->t, op, false, 1, &a, &out, &s->err));
@@ -229,7 +229,7 @@ static PyObject *get_component(PyObject *self, void *closure)
     struct state *st = STATE_OF(self);
     struct session *s = session_enter(st, "a traced value");
     const unsigned k = (unsigned)(uintptr_t)closure;
-    struct tv a, out;
+    struct tv a, out = {0};
     if (!s || operand(st, s, self, &a) < 0)
         return NULL;
     const sk_status status = TRACE(s, trace_extract(s->t, a, k, &out, &s->err));

@@ -181,9 +181,46 @@ static bool special(char *out, size_t cap, double x)
     return text;
 }
 
+/* Floats of up to six digits, none of them below 10^-3: most of those that people write, without a trial of printf and
+ * strtod for each number of digits. With six digits a decimal is so far from every other that its nearest f32 has no
+ * shorter one, and so far from the middle of two f32 that one division rounds right. */
+static bool short_f32(char *out, float x)
+{
+    const double a = fabs((double)x);
+    if (!(a >= 0.001 && a < 1e6))
+        return false;
+    static const double scale[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6};
+    for (unsigned d = 0; d < 7; d++) {
+        const double scaled = a * scale[d] + 0.5;
+        if (scaled >= 1e6)
+            return false;
+        uint32_t digits = (uint32_t)scaled;
+        if ((float)(digits / scale[d]) != fabsf(x))
+            continue;
+        char reversed[16];
+        unsigned n = 0;
+        if (d == 0)
+            reversed[n++] = '0';
+        for (unsigned k = 0; k < d; k++, digits /= 10)
+            reversed[n++] = (char)('0' + digits % 10);
+        reversed[n++] = '.';
+        do {
+            reversed[n++] = (char)('0' + digits % 10);
+            digits /= 10;
+        } while (digits);
+        if (x < 0)
+            *out++ = '-';
+        while (n)
+            *out++ = reversed[--n];
+        *out = 0;
+        return true;
+    }
+    return false;
+}
+
 void text_f32(char *out, size_t cap, float x)
 {
-    if (special(out, cap, (double)x))
+    if (special(out, cap, (double)x) || (cap >= 40 && short_f32(out, x)))
         return;
     const float a = fabsf(x);
     struct decimal d = {0};

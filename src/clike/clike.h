@@ -2,7 +2,7 @@
  *
  * A function is printed in four steps, each a file:
  *   plan.c   numbers the nodes and decides where each value is printed: at its use, or as a variable of its own;
- *   range.c  bounds integers, so that guards are printed only where they are needed;
+ *   range.c  bounds integers, and uniform.c finds what differs between lanes, so that guards stand only where needed;
  *   names.c  gives the variables names that clash with nothing;
  *   flow.c, stmt.c, expr.c, pointer.c print. helper.c holds the functions that printed code calls.
  * Rules:
@@ -38,17 +38,17 @@ enum prec {
 };
 
 struct clike_dialect {
-    const char *name;         /* in messages: "Metal" */
-    const char *prologue;     /* the first lines */
-    const char *function;     /* before a function's type: "static " */
-    const char *helper;       /* the same for helper functions */
+    const char *name;     /* in messages: "Metal" */
+    const char *prologue; /* the first lines */
+    const char *function; /* before a function's type: "static " */
+    const char *helper;   /* the same for helper functions */
     const char *scalar[S_COUNT];
-    const char *space[SPACE_COUNT]; /* "device" …; "" where the language has no word */
+    const char *space[SPACE_COUNT];                            /* "device" …; "" where the language has no word */
     const char *f16_open, *f16_close, *bf16_open, *bf16_close; /* around the digits of a literal */
-    const char *const *words; /* that no name may be, null-terminated */
+    const char *const *words;                                  /* that no name may be, null-terminated */
     const char *const *library; /* functions of the language's library: no name of a function or struct */
-    const char *precise;      /* before a function of the library that fast maths must not change */
-    const char *bits_of_f32;  /* a function from float to its bits: "as_type<uint>" */
+    const char *precise;        /* before a function of the library that fast maths must not change */
+    const char *bits_of_f32;    /* a function from float to its bits: "as_type<uint>" */
 
     /* More lines of the prologue, for what the printed functions hold. */
     void (*prologue_more)(struct clike *p);
@@ -76,18 +76,18 @@ struct range { /* of an integer, or of every component of a vector */
 };
 
 enum clike_mode {
-    MODE_DEAD,      /* not printed */
-    MODE_INLINE,    /* printed where it is used */
-    MODE_NAMED,     /* a variable */
-    MODE_STATEMENT  /* a statement without a variable */
+    MODE_DEAD,     /* not printed */
+    MODE_INLINE,   /* printed where it is used */
+    MODE_NAMED,    /* a variable */
+    MODE_STATEMENT /* a statement without a variable */
 };
 
 enum clike_form {
     FORM_PLAIN,
-    FORM_CHOICE,  /* an if that is printed as ?: at its RESULT */
-    FORM_WHILE,   /* a loop; FORM_PLAIN: while (true) */
-    FORM_FOR,
-    FORM_PART     /* a set that assigns one part of its local */
+    FORM_CHOICE, /* an if that is printed as ?: at its RESULT */
+    FORM_WHILE,  /* a loop; FORM_PLAIN: while (true) */
+    FORM_FOR,    /* a loop; a parameter that its head steps */
+    FORM_PART    /* a set that assigns one part of its local */
 };
 
 struct pointee { /* what C takes a pointer to point at */
@@ -96,22 +96,24 @@ struct pointee { /* what C takes a pointer to point at */
 };
 
 struct cvalue {
-    uint32_t uses;  /* how often it is printed; raw operand counts before the plan is made */
-    uint32_t raw;   /* operands that name it; of a loop, the br to it */
-    uint32_t pos;   /* in program order */
-    uint32_t root;  /* the node at whose place it is evaluated */
-    uint32_t weight; /* nodes printed in its expression */
-    uint32_t name;  /* of a variable: index into clike.names */
-    uint32_t alias; /* RESULT: the ARG whose variable it is */
+    uint32_t uses;     /* how often it is printed */
+    uint32_t raw;      /* operands that name it; of a loop, the br to it */
+    uint32_t pos;      /* in program order */
+    uint32_t root;     /* the node at whose place it is evaluated */
+    uint32_t weight;   /* nodes printed in its expression */
+    uint32_t name;     /* of a variable: index into clike.names */
+    uint32_t alias;    /* RESULT: the ARG whose variable it is */
     uint32_t next_set; /* VAR, while planning: position of the nearest SET ahead */
-    uint32_t induct; /* FORM_FOR: the parameter that the head steps */
+    uint32_t induct;   /* loop, FORM_FOR: the parameter that its test counts */
     struct range range;
     struct pointee pointee; /* of a variable that is a pointer */
     bool points_const;
     uint8_t mode, form;
-    bool lazy;  /* evaluated on some paths of its statement only */
-    bool arm;   /* printed inside a ?: that stands for an if */
-    bool boxed; /* a construct in do { } while (false), so that break leaves it */
+    bool varies;  /* see uniform.c */
+    bool in_head; /* a parameter that the head of its for statement declares */
+    bool lazy;    /* evaluated on some paths of its statement only */
+    bool arm;     /* printed inside a ?: that stands for an if */
+    bool boxed;   /* a construct in do { } while (false), so that break leaves it */
 };
 
 /* ---- names ---------------------------------------------------------------------------------------------------------- */
@@ -122,10 +124,10 @@ struct held_name {
 };
 struct name_table {
     struct strtab text;
-    VEC(uint8_t) taken;   /* by id of `text` */
-    VEC(uint32_t) suffix; /* by id: the last number tried */
+    VEC(uint8_t) taken;          /* by id of `text` */
+    VEC(uint32_t) suffix;        /* by id: the last number tried */
     VEC(struct held_name) local; /* taken by the current function */
-    bool closed; /* all variables are named: names that follow must be new to the whole function */
+    bool closed;                 /* all variables are named: names that follow must be new to the whole function */
 };
 enum { NAME_FREE, NAME_RESERVED, NAME_LIBRARY, NAME_GLOBAL, NAME_KERNEL, NAME_LOCAL, NAME_SPENT };
 
@@ -145,19 +147,19 @@ struct helper {
 typedef uint64_t cont; /* where control goes on: CONT_* | node */
 #define CONT_NONE ((cont)0)
 #define CONT_RETURN ((cont)1 << 32)
-#define CONT_AT ((cont)2 << 32)   /* just after the construct */
+#define CONT_AT ((cont)2 << 32)    /* just after the construct */
 #define CONT_VALUE ((cont)4 << 32) /* return with a value */
-#define CONT_HEAD ((cont)3 << 32) /* the loop's next turn */
+#define CONT_HEAD ((cont)3 << 32)  /* the loop's next turn */
 
 enum clike_entry_kind { ENTRY_LOOP, ENTRY_SWITCH, ENTRY_DO };
-struct clike_entry { /* a statement that `break` leaves */
+struct clike_entry {            /* a statement that `break` leaves */
     cont on_break, on_continue; /* CONT_NONE: continue does not apply, or means something else (do) */
     size_t text_at;             /* where its text begins */
     uint32_t line_at;
     uint8_t kind;
     bool left; /* by a break */
 };
-struct clike_flag { /* says, after a break, that control goes further */
+struct clike_flag {       /* says, after a break, that control goes further */
     uint32_t name, entry; /* entry: index of the one it is pending on */
     cont to;
 };
@@ -177,7 +179,7 @@ struct clike {
     uint8_t *func_effects; /* by function: EVENT_* */
     VEC(uint32_t) funcs;   /* in printing order */
     uint8_t *type_used;
-    bool array_values;     /* arrays are values somewhere: print array<T, n> throughout */
+    bool array_values; /* arrays are values somewhere: print array<T, n> throughout */
     bool uses_logging, no_contract;
     struct name_table names;
     VEC(struct helper) helpers;
@@ -187,6 +189,7 @@ struct clike {
     struct cvalue *v; /* by node */
     VEC(uint32_t) order;
     uint32_t next_event[8];
+    bool uniform_known;
     uint32_t counter; /* of generated names */
 
     /* text */
@@ -201,10 +204,10 @@ struct clike {
 
 /* What may happen at a node, for the question "has anything between changed it". */
 enum {
-    EVENT_DEVICE,      /* device memory may change */
+    EVENT_DEVICE, /* device memory may change */
     EVENT_THREADGROUP,
     EVENT_THREAD,
-    EVENT_ORDER,       /* any effect that keeps its place */
+    EVENT_ORDER, /* any effect that keeps its place */
     EVENT_READ,
     EVENT_CONSTRUCT,
     EVENT_CONVERGENT,
@@ -212,7 +215,8 @@ enum {
 };
 #define EVENT_BIT(e) (1u << (e))
 
-#define CLIKE_FAIL(p, id, ROW, ...) clike_fail((p), ERR_AT((p)->status ? NULL : (p)->err, clike_place((p), (id)), ROW, __VA_ARGS__))
+#define CLIKE_FAIL(p, id, ROW, ...)                                                                                    \
+    clike_fail((p), ERR_AT((p)->status ? NULL : (p)->err, clike_place((p), (id)), ROW, __VA_ARGS__))
 void clike_fail(struct clike *p, sk_status status);
 struct err_place clike_place(const struct clike *p, uint32_t id);
 
@@ -225,17 +229,8 @@ sk_status clike_print(const struct ir_module *m, const struct clike_dialect *d, 
 /* The name that kernel `func` has in the printed text of a whole module or of itself alone. */
 void clike_kernel_name(const struct ir_module *m, const struct clike_dialect *d, uint32_t func, struct buf *out);
 
-/* plan.c */
-void clike_plan(struct clike *p);
-uint32_t clike_yield(const struct clike *p, uint32_t region); /* its exit if that is a YIELD, else 0 */
-unsigned clike_events(const struct clike *p, uint32_t id);
-bool clike_prints(const struct clike *p, uint32_t id); /* a statement at its own place */
-uint32_t clike_variable(const struct clike *p, uint32_t id); /* the node that names its variable */
-bool clike_mentions(const struct clike *p, uint32_t id, uint32_t variable); /* in the expression printed for a use of id */
-bool clike_same(const struct clike *p, uint32_t a, uint32_t b, unsigned depth); /* equal expressions, at one moment */
-bool clike_uniform(const struct clike *p, uint32_t id, unsigned depth); /* the same in all lanes, if easily seen */
-/* A loop of the form { pure nodes; if c { …; br loop } }: its `if`, else 0. */
-uint32_t clike_loop_test(const struct clike *p, uint32_t loop);
+/* uniform.c: the same in all lanes that are active there; false if that is not known. */
+bool clike_uniform(struct clike *p, uint32_t id);
 
 /* range.c */
 void clike_ranges(struct clike *p);
@@ -244,26 +239,20 @@ struct range clike_type_range(ir_type t);
 bool clike_within(struct range r, int64_t lo, int64_t hi);
 bool clike_wraps(const struct clike *p, uint32_t id); /* a signed 32 or 64-bit operation that may overflow */
 
-/* names.c */
-void names_init(struct clike *p);
-uint32_t names_unique(struct clike *p, const char *want, unsigned level);
+const char *clike_name(const struct clike *p, uint32_t id); /* names.c: of a variable or parameter */
 const char *names_text(const struct clike *p, uint32_t name);
-void names_release(struct clike *p, uint32_t held); /* the local names taken since there were so many */
-void clike_name_module(struct clike *p);
-void clike_name_function(struct clike *p);
-const char *clike_name(const struct clike *p, uint32_t id); /* of a variable or parameter */
 
 /* print.c, text */
-void clike_begin(struct clike *p);                 /* indentation */
-void clike_end(struct clike *p, uint32_t place);   /* end of the line */
+void clike_begin(struct clike *p);               /* indentation */
+void clike_end(struct clike *p, uint32_t place); /* end of the line */
 void clike_line(struct clike *p, uint32_t place, const char *text);
 
 /* literal.c */
 enum { LITERAL_TYPED = 0, LITERAL_PLAIN = 1 /* the surroundings fix the type */ };
 void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, enum prec prec);
-void clike_zero(struct clike *p, ir_type t);                             /* the value of no bits, not of a pointer */
-void clike_type(struct clike *p, ir_type t);                             /* a value's type */
-void clike_declare(struct clike *p, ir_type t, const char *name);        /* "float name", "float name[4]" */
+void clike_zero(struct clike *p, ir_type t);                      /* the value of no bits, not of a pointer */
+void clike_type(struct clike *p, ir_type t);                      /* a value's type */
+void clike_declare(struct clike *p, ir_type t, const char *name); /* "float name", "float name[4]" */
 const char *clike_scalar(const struct clike *p, enum scalar s);
 
 /* expr.c */
@@ -280,23 +269,14 @@ bool clike_open(struct clike *p, enum prec mine, enum prec outer);
 /* pointer.c */
 struct pointee clike_pointee(const struct clike *p, uint32_t id); /* what the printed pointer points at */
 bool clike_const(const struct clike *p, uint32_t id);
-void clike_settle_pointer(struct clike *p, uint32_t id); /* in program order, after the plan */
+void clike_settle_pointer(struct clike *p, uint32_t id);          /* in program order, after the plan */
 void clike_address(struct clike *p, uint32_t id, enum prec prec); /* of INDEX, FIELD, ALLOC */
 void clike_lvalue(struct clike *p, uint32_t pointer, ir_type t, enum prec prec);
+bool clike_arrow(struct clike *p, uint32_t pointer, ir_type t); /* prints "p->" if it can */
 void clike_pointer(struct clike *p, uint32_t id, struct pointee want, bool want_const, enum prec prec);
 void clike_pointer_declare(struct clike *p, enum space space, struct pointee t, bool is_const, const char *name);
 void clike_pointer_cast(struct clike *p, enum space space, struct pointee t, bool is_const);
 void clike_param_declare(struct clike *p, uint32_t param, const char *name);
-
-/* stmt.c */
-void clike_statement(struct clike *p, uint32_t id);
-void clike_declare_value(struct clike *p, uint32_t id); /* "float name", for node id's variable */
-void clike_copies(struct clike *p, uint32_t place, unsigned n, const uint32_t *to, const uint32_t *from);
-/* The targets of an exit's values: variables in `to`; returns how many assignments are needed. */
-unsigned clike_exit_copies(const struct clike *p, uint32_t exit, uint32_t *to, uint32_t *from);
-
-/* flow.c */
-void clike_body(struct clike *p);
 
 /* helper.c: each returns the name to call. */
 const char *clike_helper(struct clike *p, helper_writer *write, const char *name, ir_type type, uint64_t extra);

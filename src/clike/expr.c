@@ -1,6 +1,6 @@
 /* expr.c - values. Parentheses stand where precedence needs them, and where compilers warn without: around operations
  * inside shifts and bitwise operators, comparisons inside comparisons, && inside ||. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 static const struct node *at(const struct clike *p, uint32_t id)
 {
@@ -179,10 +179,36 @@ static void put_infix(struct clike *p, uint32_t id, enum prec prec)
 
 /* ---- integer arithmetic that wraps ----------------------------------------------------------------------------- */
 
-static bool wraps_here(const struct clike *p, uint32_t id)
+static bool may_wrap(const struct clike *p, uint32_t id)
 {
     const uint16_t op = at(p, id)->op;
-    return is_inline(p, id) && (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG) && clike_wraps(p, id);
+    return (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_NEG) && clike_wraps(p, id);
+}
+
+static void put_unsigned(struct clike *p, uint32_t id, enum prec prec, unsigned how);
+
+/* The operation, done on unsigned operands. */
+static void put_wrapping(struct clike *p, uint32_t id, enum prec prec)
+{
+    const struct node *const x = at(p, id);
+    const enum scalar u = unsigned_of((enum scalar)x->type);
+    const uint64_t mask = UINT64_MAX >> (64 - scalar_info[u].bits);
+    const struct infix f = infix_of(p, id);
+    const uint32_t *const in = in_of(p, id);
+    const bool open = clike_open(p, f.text ? f.prec : PREC_UNARY, prec);
+    if (!f.text) {
+        buf_char(p->b, '-');
+        put_unsigned(p, in[0], PREC_POSTFIX, LITERAL_TYPED);
+    } else {
+        const bool minus = x->op == OP_ADD && is_negative(p, in[1]);
+        put_unsigned(p, in[0], operand_prec(f.prec, false, false), LITERAL_TYPED);
+        buf_fmt(p->b, " %s ", minus ? "-" : f.text);
+        if (minus)
+            clike_literal(p, u, (0u - at(p, in[1])->imm) & mask, LITERAL_PLAIN, PREC_UNARY);
+        else
+            put_unsigned(p, in[1], operand_prec(f.prec, true, false), LITERAL_PLAIN);
+    }
+    close_if(p, open);
 }
 
 /* A signed value as the unsigned type of its width. */
@@ -194,23 +220,8 @@ static void put_unsigned(struct clike *p, uint32_t id, enum prec prec, unsigned 
         clike_literal(p, u, x->imm, how, prec);
         return;
     }
-    if (wraps_here(p, id)) {
-        const struct infix f = infix_of(p, id);
-        const uint32_t *const in = in_of(p, id);
-        const bool open = clike_open(p, f.text ? f.prec : PREC_UNARY, prec);
-        if (!f.text) {
-            buf_char(p->b, '-');
-            put_unsigned(p, in[0], PREC_POSTFIX, LITERAL_TYPED);
-        } else {
-            const bool minus = x->op == OP_ADD && is_negative(p, in[1]);
-            put_unsigned(p, in[0], operand_prec(f.prec, false, false), LITERAL_TYPED);
-            buf_fmt(p->b, " %s ", minus ? "-" : f.text);
-            if (minus)
-                clike_literal(p, u, 0u - at(p, in[1])->imm, LITERAL_PLAIN, PREC_UNARY);
-            else
-                put_unsigned(p, in[1], operand_prec(f.prec, true, false), LITERAL_PLAIN);
-        }
-        close_if(p, open);
+    if (is_inline(p, id) && may_wrap(p, id)) {
+        put_wrapping(p, id, prec);
         return;
     }
     if (is_inline(p, id) && x->op == OP_CONVERT && (class_of(p, in_of(p, id)[0]) & CLASS_BSU)) {
@@ -242,9 +253,9 @@ static bool promotes_badly(const struct clike *p, uint32_t id)
 static void put_arithmetic(struct clike *p, uint32_t id, enum prec prec)
 {
     const struct node *const x = at(p, id);
-    if (wraps_here(p, id)) {
+    if (may_wrap(p, id)) {
         open_cast(p, (enum scalar)x->type);
-        put_unsigned(p, id, PREC_LOWEST, LITERAL_TYPED);
+        put_wrapping(p, id, PREC_LOWEST);
         buf_char(p->b, ')');
         return;
     }
@@ -268,7 +279,7 @@ static void put_negation(struct clike *p, uint32_t id, enum prec prec)
 {
     const struct node *const x = at(p, id);
     const uint32_t a = in_of(p, id)[0];
-    if (wraps_here(p, id)) {
+    if (may_wrap(p, id)) {
         put_arithmetic(p, id, prec);
         return;
     }
@@ -300,8 +311,7 @@ static void put_count(struct clike *p, uint32_t id, uint32_t count, enum prec pr
         buf_fmt(p->b, "%llu", (unsigned long long)(at(p, count)->imm & (uint64_t)mask));
         return;
     }
-    if (!inside)
-        buf_char(p->b, '(');
+    const bool open = !inside && clike_open(p, PREC_AND, prec);
     if (inside && !scalar && is_inline(p, count) && at(p, count)->op == OP_SPLAT)
         count = in_of(p, count)[0];
     if (!scalar && ir_type_width(at(p, count)->type) > 1 && at(p, count)->type != t) {
@@ -310,7 +320,7 @@ static void put_count(struct clike *p, uint32_t id, uint32_t count, enum prec pr
         clike_expr(p, count, PREC_LOWEST);
         buf_char(p->b, ')');
     } else {
-        clike_expr(p, count, inside ? prec : PREC_AND);
+        clike_expr(p, count, inside ? prec : PREC_UNARY);
     }
     if (!inside) {
         buf_str(p->b, " & ");
@@ -318,7 +328,7 @@ static void put_count(struct clike *p, uint32_t id, uint32_t count, enum prec pr
             buf_fmt(p->b, "%lld", (long long)mask);
         else
             clike_literal(p, ir_type_scalar(t), (uint64_t)mask, LITERAL_TYPED, PREC_UNARY);
-        buf_char(p->b, ')');
+        close_if(p, open);
     }
 }
 
@@ -464,6 +474,11 @@ static void put_extract(struct clike *p, uint32_t id, enum prec prec)
     const struct type *const t = ir_type_at(p->m, at(p, a)->type);
     if (is_attribute(p, a)) {
         p->d->attribute(p, (uint32_t)at(p, a)->imm, (int)x->imm, prec);
+        return;
+    }
+    if (t->kind == TYPE_KIND_STRUCT && is_inline(p, a) && at(p, a)->op == OP_LOAD &&
+        clike_arrow(p, in_of(p, a)[0], at(p, a)->type)) {
+        buf_str(p->b, names_text(p, p->field_names[t->first_field + x->imm]));
         return;
     }
     clike_expr(p, a, PREC_POSTFIX);
@@ -749,7 +764,7 @@ bool clike_compound(const struct clike *p, uint32_t value, const char **op, uint
     case OP_MUL:
     case OP_AND:
     case OP_OR:
-    case OP_XOR: plain = !wraps_here(p, value) && !promotes_badly(p, value); break;
+    case OP_XOR: plain = !may_wrap(p, value) && !promotes_badly(p, value); break;
     case OP_DIV:
     case OP_DIV_TRUNC:
     case OP_REM_TRUNC:
@@ -775,6 +790,7 @@ void clike_compound_right(struct clike *p, uint32_t value, const char *op)
         clike_literal(p, (enum scalar)at(p, right)->type, 0u - at(p, right)->imm, LITERAL_PLAIN, PREC_ASSIGN);
     } else {
         buf_fmt(p->b, " %s= ", op);
-        clike_operand(p, scalar_operand(p, right, left), PREC_ASSIGN, is_scalar(p, value) ? LITERAL_PLAIN : LITERAL_TYPED);
+        clike_operand(p, scalar_operand(p, right, left), PREC_ASSIGN,
+                      is_scalar(p, value) ? LITERAL_PLAIN : LITERAL_TYPED);
     }
 }

@@ -8,7 +8,7 @@
  *   - an exit over several statements: a flag is set, each statement is left by break, and the flag asked behind it.
  * Places are compared as `cont`: the end of a construct that is the last thing in its region is the end of that region.
  */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 static const struct node *at(const struct clike *p, uint32_t id)
 {
@@ -44,8 +44,7 @@ static bool is_exit(const struct clike *p, uint32_t id)
 static bool carries_nothing(const struct clike *p, uint32_t exit)
 {
     const uint16_t op = at(p, exit)->op;
-    return op == OP_BR || op == OP_YIELD ? clike_exit_copies(p, exit, NULL, NULL) == 0
-                                         : at(p, exit)->n == 0;
+    return op == OP_BR || op == OP_YIELD ? clike_exit_copies(p, exit, NULL, NULL) == 0 : at(p, exit)->n == 0;
 }
 
 static cont after(const struct clike *p, uint32_t construct)
@@ -68,7 +67,8 @@ static cont region_wants(const struct clike *p, uint32_t region)
 /* No text at all, if control then falls to `fall`. */
 static bool is_silent(const struct clike *p, uint32_t region, cont fall)
 {
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         if (is_exit(p, id))
             return carries_nothing(p, id) && exit_wants(p, id) == fall;
         if (clike_prints(p, id))
@@ -83,8 +83,11 @@ static void push_entry(struct clike *p, enum clike_entry_kind kind, cont on_brea
                        uint32_t line_at)
 {
     VEC_PUSH(p->mem, &p->entries,
-             ((struct clike_entry){.on_break = on_break, .on_continue = on_continue, .text_at = text_at,
-                                   .line_at = line_at, .kind = (uint8_t)kind}));
+             ((struct clike_entry){.on_break = on_break,
+                                   .on_continue = on_continue,
+                                   .text_at = text_at,
+                                   .line_at = line_at,
+                                   .kind = (uint8_t)kind}));
 }
 
 static void put_break(struct clike *p, uint32_t place)
@@ -259,7 +262,8 @@ static bool has_results(const struct clike *p, uint32_t construct)
 static uint32_t chained_if(const struct clike *p, uint32_t region, cont fall)
 {
     uint32_t found = 0;
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         if (found)
             return is_exit(p, id) && carries_nothing(p, id) && exit_wants(p, id) == fall ? found : 0;
         if (at(p, id)->op == OP_IF && p->v[id].form != FORM_CHOICE && !p->v[id].boxed && !has_results(p, id))
@@ -332,24 +336,44 @@ static enum outcome put_if(struct clike *p, uint32_t id, cont fall)
 
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
 
+/* for (uint i = 0, k = 1; i < n; i += 1, k += 4) { */
 static void put_for_head(struct clike *p, uint32_t loop, uint32_t test)
 {
-    const uint32_t k = p->v[loop].induct, arg = ir_arg(p->m, loop, k);
-    const uint32_t br = ir_region_at(p->m, ir_region(p->m, test, 0))->last, next = ir_in(p->m, br)[k];
-    const char *op;
-    uint32_t left, right;
+    const uint32_t first = ir_region_at(p->m, ir_region(p->m, loop, 0))->first;
+    const uint32_t br = ir_region_at(p->m, ir_region(p->m, test, 0))->last;
+    const unsigned n = at(p, loop)->n;
     buf_str(p->b, "for (");
-    clike_declare_value(p, arg);
-    buf_str(p->b, " = ");
-    clike_operand(p, ir_in(p->m, loop)[k], PREC_ASSIGN, LITERAL_PLAIN);
+    const char *separator = "";
+    uint32_t arg = first;
+    for (unsigned k = 0; k < n; k++, arg = at(p, arg)->next) {
+        if (!p->v[arg].in_head)
+            continue;
+        if (*separator)
+            buf_fmt(p->b, "%s%s", separator, clike_name(p, arg));
+        else
+            clike_declare_value(p, arg);
+        buf_str(p->b, " = ");
+        clike_operand(p, ir_in(p->m, loop)[k], PREC_ASSIGN, LITERAL_PLAIN);
+        separator = ", ";
+    }
     buf_str(p->b, "; ");
     clike_condition(p, ir_in(p->m, test)[0], false);
-    buf_fmt(p->b, "; %s", clike_name(p, arg));
-    if (clike_compound(p, next, &op, &left, &right)) {
-        clike_compound_right(p, next, op);
-    } else {
-        buf_str(p->b, " = ");
-        clike_expr(p, next, PREC_ASSIGN);
+    separator = "; ";
+    arg = first;
+    for (unsigned k = 0; k < n; k++, arg = at(p, arg)->next) {
+        const uint32_t next = ir_in(p->m, br)[k];
+        const char *op;
+        uint32_t left, right;
+        if (p->v[arg].form != FORM_FOR)
+            continue;
+        buf_fmt(p->b, "%s%s", separator, clike_name(p, arg));
+        if (clike_compound(p, next, &op, &left, &right)) {
+            clike_compound_right(p, next, op);
+        } else {
+            buf_str(p->b, " = ");
+            clike_expr(p, next, PREC_ASSIGN);
+        }
+        separator = ", ";
     }
     buf_str(p->b, ") {");
 }
@@ -363,7 +387,7 @@ static bool put_loop(struct clike *p, uint32_t id)
     const uint32_t line_at = p->places.n;
     uint32_t arg = ir_region_at(p->m, body)->first;
     for (unsigned k = 0; k < at(p, id)->n; k++, arg = at(p, arg)->next) {
-        if (p->v[arg].mode != MODE_NAMED || (form == FORM_FOR && p->v[id].induct == k))
+        if (p->v[arg].mode != MODE_NAMED || p->v[arg].in_head)
             continue;
         const uint32_t first = ir_in(p->m, id)[k];
         clike_begin(p);
@@ -415,7 +439,8 @@ static bool put_switch(struct clike *p, uint32_t id)
         for (uint32_t c = 0; c < r->n_cases; c++) {
             clike_begin(p);
             buf_str(p->b, "case ");
-            clike_literal(p, ir_type_scalar(t), (uint64_t)p->m->cases.at[r->first_case + c], LITERAL_PLAIN, PREC_LOWEST);
+            clike_literal(p, ir_type_scalar(t), (uint64_t)p->m->cases.at[r->first_case + c], LITERAL_PLAIN,
+                          PREC_LOWEST);
             buf_char(p->b, ':');
             clike_end(p, 0);
         }
@@ -478,7 +503,8 @@ static enum outcome put_construct(struct clike *p, uint32_t id, cont fall)
 
 static bool put_region(struct clike *p, uint32_t region, cont fall)
 {
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         if (is_exit(p, id))
             return put_exit(p, id, fall);
         if (!ir_is_construct(at(p, id)->op)) {

@@ -1,8 +1,9 @@
 /* helper.c - functions that printed code calls where the language leaves open, or defines otherwise, what the IR means.
  * Each is printed once for each type it is used with; vectors go through their components. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 const char *clike_helper(struct clike *p, helper_writer *write, const char *name, ir_type type, uint64_t extra)
 {
@@ -74,7 +75,8 @@ static const char *body_of(enum op op, unsigned class_)
         return is_signed ? "    return b == 0 ? $(0$) : b == -1 ? $T(0 - $U(a)) : $(a / b$);\n"
                          : "    return b == 0 ? $(0$) : $(a / b$);\n";
     case OP_REM_TRUNC:
-        return is_signed ? "    return b == 0 || b == -1 ? $(0$) : $(a % b$);\n" : "    return b == 0 ? $(0$) : $(a % b$);\n";
+        return is_signed ? "    return b == 0 || b == -1 ? $(0$) : $(a % b$);\n"
+                         : "    return b == 0 ? $(0$) : $(a % b$);\n";
     case OP_DIV_FLOOR:
         if (class_ == CLASS_F)
             return "    $T m = $Pfmod(a, b);\n"
@@ -142,7 +144,7 @@ const char *helper_arith(struct clike *p, enum op op, ir_type t)
     static const struct {
         enum op op;
         const char *name;
-    } names[] = {{OP_DIV_TRUNC, "spork_div"},           {OP_REM_TRUNC, "spork_rem"}, {OP_DIV_FLOOR, "spork_div_floor"},
+    } names[] = {{OP_DIV_TRUNC, "spork_div"},       {OP_REM_TRUNC, "spork_rem"}, {OP_DIV_FLOOR, "spork_div_floor"},
                  {OP_REM_FLOOR, "spork_rem_floor"}, {OP_IPOW, "spork_pow"},      {OP_ABS, "spork_abs"}};
     const char *name = "";
     for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
@@ -178,15 +180,14 @@ static void write_to_int(struct clike *p, const struct helper *h)
     }
     const struct range r = clike_type_range((ir_type)to);
     const unsigned bits = scalar_info[to].bits;
-    /* 2^bits or 2^(bits-1): the first value too large. */
     const uint64_t most = bits == 64 && scalar_info[to].class_ == CLASS_U ? UINT64_MAX : (uint64_t)r.hi;
-    char end[48];
-    text_f32(end, sizeof end, (float)most < 65536.0f ? (float)(most + 1) : (float)most);
+    char end[24] = "18446744073709551616"; /* the first value too large */
+    if (most < UINT64_MAX)
+        (void)snprintf(end, sizeof end, "%" PRIu64, most + 1);
     buf_fmt(p->b, "    if ((%s(a) & 0x7fffffff) > 0x7f800000) {\n        return 0;\n    }\n", p->d->bits_of_f32);
-    buf_fmt(p->b, "    return a >= %sf ? ", end);
+    buf_fmt(p->b, "    return a >= %s.0f ? ", end);
     clike_literal(p, to, most, LITERAL_TYPED, PREC_LOGICAL_OR);
-    text_f32(end, sizeof end, (float)r.lo);
-    buf_fmt(p->b, " : a <= %sf ? ", end);
+    buf_fmt(p->b, " : a <= %s%s.0f ? ", r.lo < 0 ? "-" : "", r.lo < 0 ? end : "0");
     clike_literal(p, to, (uint64_t)r.lo, LITERAL_TYPED, PREC_LOGICAL_OR);
     buf_fmt(p->b, " : %s(a);\n}\n", t);
 }
@@ -194,7 +195,7 @@ static void write_to_int(struct clike *p, const struct helper *h)
 const char *helper_to_int(struct clike *p, enum scalar to, ir_type from)
 {
     static const char *const names[S_COUNT] = {
-        [S_I8] = "spork_to_char",   [S_U8] = "spork_to_uchar", [S_I16] = "spork_to_short", [S_U16] = "spork_to_ushort",
+        [S_I8] = "spork_to_char", [S_U8] = "spork_to_uchar", [S_I16] = "spork_to_short", [S_U16] = "spork_to_ushort",
         [S_I32] = "spork_to_int", [S_U32] = "spork_to_uint", [S_I64] = "spork_to_long",  [S_U64] = "spork_to_ulong"};
     (void)clike_helper(p, write_to_int, names[to], S_F32, to);
     (void)clike_helper(p, write_to_int, names[to], (ir_type)ir_type_scalar(from), to);

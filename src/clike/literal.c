@@ -1,5 +1,5 @@
 /* literal.c - exact literals, types and declarations. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -52,7 +52,9 @@ static void put_bits(struct clike *p, enum scalar s, uint64_t bits)
 
 static void put_float(struct clike *p, enum scalar s, uint64_t bits, enum prec prec)
 {
-    const float x = s == S_F32 ? f32_bits((uint32_t)bits) : s == S_F16 ? f16_to_f32((uint16_t)bits) : bf16_to_f32((uint16_t)bits);
+    const float x = s == S_F32   ? f32_bits((uint32_t)bits)
+                    : s == S_F16 ? f16_to_f32((uint16_t)bits)
+                                 : bf16_to_f32((uint16_t)bits);
     if (isnan(x) || isinf(x)) {
         const uint64_t quiet = s == S_F32 ? 0x7fc00000 : s == S_F16 ? 0x7e00 : 0x7fc0;
         const bool close = !isnan(x) && x < 0 && s == S_F32 && clike_open(p, PREC_UNARY, prec);
@@ -84,7 +86,8 @@ static void put_float(struct clike *p, enum scalar s, uint64_t bits, enum prec p
 void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, enum prec prec)
 {
     const unsigned width = scalar_info[s].bits;
-    const int64_t x = scalar_info[s].class_ == CLASS_S ? (int64_t)(bits << (64 - width)) >> (64 - width) : (int64_t)bits;
+    const int64_t x =
+        scalar_info[s].class_ == CLASS_S ? (int64_t)(bits << (64 - width)) >> (64 - width) : (int64_t)bits;
     if (s == S_BOOL) {
         buf_str(p->b, bits ? "true" : "false");
         return;
@@ -127,7 +130,9 @@ void clike_type(struct clike *p, ir_type t)
     case TYPE_KIND_VOID: buf_str(p->b, "void"); return;
     case TYPE_KIND_SCALAR: buf_str(p->b, clike_scalar(p, ir_type_scalar(t))); return;
     case TYPE_KIND_VECTOR: buf_fmt(p->b, "%s%u", clike_scalar(p, ir_type_scalar(t)), ir_type_width(t)); return;
-    case TYPE_KIND_POINTER: clike_pointer_declare(p, ir_type_space(t), (struct pointee){S_U8, false}, false, ""); return;
+    case TYPE_KIND_POINTER:
+        clike_pointer_declare(p, ir_type_space(t), (struct pointee){S_U8, false}, false, "");
+        return;
     case TYPE_KIND_STRUCT:
         p->type_used[t] = 1;
         buf_str(p->b, names_text(p, p->type_names[t]));

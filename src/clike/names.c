@@ -8,22 +8,29 @@
  *   GLOBAL    printed functions and structs, helper functions; KERNEL: kernels;
  *   LOCAL     variables of the current function that are in scope; SPENT: that were.
  */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 #include <stdio.h>
 
 /* Of C++14, which all dialects are made from. */
 static const char *const words[] = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "for", "friend", "goto",
-    "if", "inline", "int", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "override", "private", "protected", "public", "register", "reinterpret_cast", "requires",
-    "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "std", "struct", "switch",
-    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union",
-    "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "NULL", "INFINITY", "NAN",
-    NULL,
+    "alignas",       "alignof",      "and",       "and_eq",       "asm",      "auto",
+    "bitand",        "bitor",        "bool",      "break",        "case",     "catch",
+    "char",          "char16_t",     "char32_t",  "char8_t",      "class",    "co_await",
+    "co_return",     "co_yield",     "compl",     "concept",      "const",    "const_cast",
+    "consteval",     "constexpr",    "constinit", "continue",     "decltype", "default",
+    "delete",        "do",           "double",    "dynamic_cast", "else",     "enum",
+    "explicit",      "export",       "extern",    "false",        "final",    "float",
+    "for",           "friend",       "goto",      "if",           "inline",   "int",
+    "long",          "main",         "mutable",   "namespace",    "new",      "noexcept",
+    "not",           "not_eq",       "nullptr",   "operator",     "or",       "or_eq",
+    "override",      "private",      "protected", "public",       "register", "reinterpret_cast",
+    "requires",      "return",       "short",     "signed",       "sizeof",   "static",
+    "static_assert", "static_cast",  "std",       "struct",       "switch",   "template",
+    "this",          "thread_local", "throw",     "true",         "try",      "typedef",
+    "typeid",        "typename",     "typeof",    "union",        "unsigned", "using",
+    "virtual",       "void",         "volatile",  "wchar_t",      "while",    "xor",
+    "xor_eq",        "NULL",         "INFINITY",  "NAN",          NULL,
 };
 
 static uint32_t intern(struct clike *p, const char *s)
@@ -84,7 +91,8 @@ static void sanitise(char out[NAME_MAX + 1], const char *s)
 static bool is_free(const struct clike *p, uint32_t id, unsigned level)
 {
     const unsigned taken = p->names.taken.at[id];
-    return taken == NAME_FREE || (taken == NAME_SPENT && !p->names.closed) || (taken == NAME_LIBRARY && level >= NAME_KERNEL);
+    return taken == NAME_FREE || (taken == NAME_SPENT && !p->names.closed) ||
+           (taken == NAME_LIBRARY && level >= NAME_KERNEL);
 }
 
 /* Takes a name until the function is left. */
@@ -110,6 +118,13 @@ uint32_t names_unique(struct clike *p, const char *want, unsigned level)
         hold(p, id, NAME_LOCAL);
     p->names.taken.at[id] = (uint8_t)level;
     return id;
+}
+
+static bool is_kept(struct clike *p, const char *want)
+{
+    char base[NAME_MAX + 1];
+    sanitise(base, want);
+    return strcmp(base, want) == 0 && is_free(p, intern(p, base), NAME_LOCAL);
 }
 
 /* v0, v1 …: values that the author gave no name. */
@@ -158,8 +173,8 @@ void clike_name_module(struct clike *p)
     for (unsigned kernels = 2; kernels-- > 0;)
         for (uint32_t f = 1; f < m->funcs.n; f++)
             if (m->funcs.at[f].kernel == kernels)
-                p->func_name[f] = names_unique(p, strtab_str(&m->strings, m->funcs.at[f].name),
-                                               kernels ? NAME_KERNEL : NAME_GLOBAL);
+                p->func_name[f] =
+                    names_unique(p, strtab_str(&m->strings, m->funcs.at[f].name), kernels ? NAME_KERNEL : NAME_GLOBAL);
     for (uint32_t t = TYPE_FIXED_COUNT; t < m->types.n; t++)
         if (m->types.at[t].kind == TYPE_KIND_STRUCT)
             p->type_names[t] = names_unique(p, strtab_str(&m->strings, m->types.at[t].name), NAME_GLOBAL);
@@ -208,12 +223,16 @@ static void name_value(struct clike *p, uint32_t id)
     p->v[id].name = x->name ? names_unique(p, strtab_str(&p->m->strings, x->name), NAME_LOCAL) : generated(p);
 }
 
-/* The counter of a for statement: i, j, k by the depth of loops, if the author gave none. */
-static void name_counter(struct clike *p, uint32_t arg, unsigned depth)
+/* A variable of a for statement's head. If the author gave it no name: count where it counts down to zero, else i, j or k
+ * by the depth of loops. */
+static void name_counter(struct clike *p, uint32_t arg, uint32_t loop, unsigned depth)
 {
     static const char *const counters[] = {"i", "j", "k"};
-    if (ir_at(p->m, arg)->name)
+    const uint32_t cond = ir_in(p->m, clike_loop_test(p, loop))[0];
+    if (ir_at(p->m, arg)->name || p->v[loop].induct != arg)
         name_value(p, arg);
+    else if (ir_at(p->m, cond)->op == OP_NE)
+        p->v[arg].name = names_unique(p, "count", NAME_LOCAL);
     else
         p->v[arg].name = names_unique(p, counters[depth < 2 ? depth : 2], NAME_LOCAL);
 }
@@ -223,7 +242,8 @@ static void name_counter(struct clike *p, uint32_t arg, unsigned depth)
 static void name_region(struct clike *p, uint32_t region, unsigned depth)
 {
     const struct ir_module *const m = p->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         if (!ir_is_construct(x->op)) {
             if (x->op != OP_RESULT && x->op != OP_ARG)
@@ -232,18 +252,18 @@ static void name_region(struct clike *p, uint32_t region, unsigned depth)
         }
         for (uint32_t r = x->next; r && ir_at(m, r)->op == OP_RESULT; r = ir_at(m, r)->next)
             name_value(p, r);
-        const bool loop = x->op == OP_LOOP, is_for = loop && p->v[id].form == FORM_FOR;
-        uint32_t arg = loop ? ir_region_at(m, ir_region(m, id, 0))->first : 0, counter = 0;
-        for (unsigned k = 0; loop && k < x->n; k++, arg = ir_at(m, arg)->next) {
-            if (is_for && k == p->v[id].induct)
-                counter = arg;
-            else
+        const bool loop = x->op == OP_LOOP;
+        const uint32_t first = loop ? ir_region_at(m, ir_region(m, id, 0))->first : 0;
+        uint32_t arg = first;
+        for (unsigned k = 0; loop && k < x->n; k++, arg = ir_at(m, arg)->next)
+            if (!p->v[arg].in_head)
                 name_value(p, arg);
-        }
         for (unsigned k = 0; k < ir_n_regions(m, id); k++) {
             const uint32_t held = p->names.local.n;
-            if (counter)
-                name_counter(p, counter, depth);
+            arg = first;
+            for (unsigned i = 0; loop && i < x->n; i++, arg = ir_at(m, arg)->next)
+                if (p->v[arg].in_head)
+                    name_counter(p, arg, id, depth);
             name_region(p, ir_region(m, id, k), depth + loop);
             if (x->op != OP_BLOCK)
                 spend(p, held);
@@ -257,10 +277,14 @@ void clike_name_function(struct clike *p)
     const struct func *const f = &m->funcs.at[p->func];
     p->counter = 0;
     reserve_all_called(p);
-    for (uint32_t k = 0; k < f->n_params; k++) {
-        const struct param *const q = &m->params.at[f->first_param + k];
-        p->v[q->node].name = names_unique(p, strtab_str(&m->strings, q->name), NAME_LOCAL);
-    }
+    /* First those that keep their names, so that none loses it to another's number. */
+    for (unsigned renamed = 0; renamed < 2; renamed++)
+        for (uint32_t k = 0; k < f->n_params; k++) {
+            const struct param *const q = &m->params.at[f->first_param + k];
+            const char *const name = strtab_str(&m->strings, q->name);
+            if (renamed ? p->v[q->node].name == 0 : is_kept(p, name))
+                p->v[q->node].name = names_unique(p, name, NAME_LOCAL);
+        }
     name_region(p, f->region, 0);
     p->names.closed = true;
 }

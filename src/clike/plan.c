@@ -5,9 +5,9 @@
  * evaluated at its root, later than it stands, if nothing that matters to it lies between.
  * What follows from the plan (long expressions cut, forms of loops) is settled in a second visit, forwards.
  */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
-#define WEIGHT_MAX 32u /* nodes in one expression */
+#define WEIGHT_MAX 24u /* nodes in one expression */
 #define ARM_MAX 12u    /* nodes in both regions of an if that becomes ?: */
 
 static struct node *at(const struct clike *p, uint32_t id)
@@ -25,7 +25,8 @@ static bool is_leaf(const struct clike *p, uint32_t id)
 
 static void number_region(struct clike *p, uint32_t region)
 {
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         const struct node *const x = at(p, id);
         p->v[id] = (struct cvalue){.raw = p->v[id].raw, .pos = p->order.n, .next_set = UINT32_MAX};
         VEC_PUSH(p->mem, &p->order, id);
@@ -66,8 +67,9 @@ unsigned clike_events(const struct clike *p, uint32_t id)
         return EVENT_BIT(EVENT_ORDER) | (x->op == OP_STORE ? space_event(at(p, ir_in(p->m, id)[0])->type) : 0);
     case EFFECT_ATOMIC:
         return EVENT_BIT(EVENT_ORDER) | EVENT_BIT(EVENT_READ) |
-               (x->op == OP_FENCE || node_order(x->flags) != ORDER_RELAXED ? SHARED_EVENTS
-                                                                           : space_event(at(p, ir_in(p->m, id)[0])->type));
+               (x->op == OP_FENCE || node_order(x->flags) != ORDER_RELAXED
+                    ? SHARED_EVENTS
+                    : space_event(at(p, ir_in(p->m, id)[0])->type));
     case EFFECT_CONVERGENT:
         return EVENT_BIT(EVENT_CONVERGENT) |
                (x->op == OP_BARRIER || x->op == OP_SIMDGROUP_BARRIER ? EVENT_BIT(EVENT_ORDER) | SHARED_EVENTS : 0);
@@ -195,13 +197,14 @@ static bool is_choice(const struct clike *p, uint32_t id)
         const uint32_t yield = clike_yield(p, ir_region(p->m, id, k));
         if (!yield)
             return false;
-        IR_EACH(p->m, ir_region(p->m, id, k), arm) {
+        IR_EACH(p->m, ir_region(p->m, id, k), arm)
+        {
             const struct node *const x = at(p, arm);
             const uint8_t effect = op_info[x->op].effect;
             if (arm == yield)
                 break;
-            if ((effect != EFFECT_PURE && effect != EFFECT_READ) || x->op == OP_INSERT || x->op == OP_RESULT || x->name ||
-                p->v[arm].raw != 1 || ++n > ARM_MAX)
+            if ((effect != EFFECT_PURE && effect != EFFECT_READ) || x->op == OP_INSERT || x->op == OP_RESULT ||
+                x->name || p->v[arm].raw != 1 || ++n > ARM_MAX)
                 return false;
         }
     }
@@ -212,8 +215,8 @@ static bool arms_read(const struct clike *p, uint32_t id)
 {
     for (unsigned k = 0; k < 2; k++)
         IR_EACH(p->m, ir_region(p->m, id, k), arm)
-            if (op_info[at(p, arm)->op].effect == EFFECT_READ)
-                return true;
+    if (op_info[at(p, arm)->op].effect == EFFECT_READ)
+        return true;
     return false;
 }
 
@@ -311,7 +314,7 @@ static void plan_result(struct clike *p, uint32_t id)
     }
     for (unsigned k = 0; k < 2; k++)
         IR_EACH(p->m, ir_region(p->m, owner, k), arm)
-            p->v[arm].arm = true;
+    p->v[arm].arm = true;
     const uint32_t root = v->root;
     v->mode = MODE_NAMED;
     if (v->uses > 1 || at(p, id)->name || enters_loop(p, at(p, id)->region, at(p, root)->region))
@@ -345,8 +348,9 @@ static void plan_exit(struct clike *p, uint32_t id)
     }
     case OP_BR: {
         const uint32_t target = (uint32_t)x->imm;
-        use_carried(p, id, at(p, target)->op == OP_LOOP ? ir_region_at(p->m, ir_region(p->m, target, 0))->first
-                                                        : at(p, target)->next);
+        use_carried(p, id,
+                    at(p, target)->op == OP_LOOP ? ir_region_at(p->m, ir_region(p->m, target, 0))->first
+                                                 : at(p, target)->next);
         break;
     }
     case OP_RETURN: use_operands(p, id); break;
@@ -502,24 +506,6 @@ bool clike_same(const struct clike *p, uint32_t a, uint32_t b, unsigned depth)
     return true;
 }
 
-bool clike_uniform(const struct clike *p, uint32_t id, unsigned depth)
-{
-    const struct node *const x = at(p, id);
-    if (x->op == OP_CONST || x->op == OP_ZERO)
-        return true;
-    if (x->op == OP_PARAM) {
-        const struct func *const f = &p->m->funcs.at[p->func];
-        const struct param *const q = &p->m->params.at[f->first_param + x->imm];
-        return f->kernel && (q->kind != PARAM_ATTRIBUTE || attr_info[q->attribute].uniform != UNIFORM_V);
-    }
-    if (depth == 0 || op_info[x->op].effect != EFFECT_PURE || x->op == OP_ARG || x->op == OP_RESULT)
-        return false;
-    for (unsigned k = 0; k < x->n; k++)
-        if (!clike_uniform(p, ir_in(p->m, id)[k], depth - 1))
-            return false;
-    return true;
-}
-
 /* ---- loops ----------------------------------------------------------------------------------------------------- */
 
 uint32_t clike_loop_test(const struct clike *p, uint32_t loop)
@@ -534,33 +520,48 @@ uint32_t clike_loop_test(const struct clike *p, uint32_t loop)
     return last && at(p, last)->op == OP_BR && at(p, last)->imm == loop ? test : 0;
 }
 
-/* The parameter that a for statement's head can step, as its index; -1: none. */
-static int find_induct(const struct clike *p, uint32_t loop, uint32_t test)
+/* The one br to the loop adds to parameter k what does not change in the loop, and nothing else uses the sum. */
+static bool is_stepped(const struct clike *p, uint32_t loop, uint32_t br, uint32_t arg)
+{
+    const uint32_t next = ir_in(p->m, br)[at(p, arg)->imm];
+    const struct node *const x = at(p, next);
+    if (p->v[arg].mode != MODE_NAMED || ir_type_width(at(p, arg)->type) != 1 ||
+        !(ir_type_class(p->m, at(p, arg)->type) & CLASS_SU) || (x->op != OP_ADD && x->op != OP_SUB) ||
+        p->v[next].mode != MODE_INLINE || x->region != at(p, br)->region || ir_in(p->m, next)[0] != arg)
+        return false;
+    const uint32_t step = ir_in(p->m, next)[1];
+    return is_leaf(p, step) || p->v[step].pos < p->v[loop].pos;
+}
+
+/* A for statement, if its test mentions a parameter that its head can step. That one is declared in the head, and so are
+ * others of its type, if they are not used after the loop. */
+static void settle_for(struct clike *p, uint32_t loop, uint32_t test)
 {
     const uint32_t br = ir_region_at(p->m, ir_region(p->m, test, 0))->last;
     const uint32_t yield = clike_yield(p, ir_region(p->m, loop, 0));
+    const uint32_t first = ir_region_at(p->m, ir_region(p->m, loop, 0))->first;
+    ir_type type = TYPE_VOID;
     if (p->v[loop].raw != 1)
-        return -1;
-    uint32_t arg = ir_region_at(p->m, ir_region(p->m, loop, 0))->first;
-    for (unsigned k = 0; k < at(p, br)->n; k++, arg = at(p, arg)->next) {
-        const uint32_t next = ir_in(p->m, br)[k];
-        const struct node *const x = at(p, next);
-        if (p->v[arg].mode != MODE_NAMED || ir_type_width(at(p, arg)->type) != 1 ||
-            !(ir_type_class(p->m, at(p, arg)->type) & CLASS_SU) || (x->op != OP_ADD && x->op != OP_SUB) ||
-            p->v[next].mode != MODE_INLINE || x->region != at(p, br)->region || ir_in(p->m, next)[0] != arg)
-            continue;
-        const uint32_t step = ir_in(p->m, next)[1];
-        if (!is_leaf(p, step) && p->v[step].pos > p->v[loop].pos)
-            continue;
-        if (!clike_mentions(p, ir_in(p->m, test)[0], arg))
-            continue;
-        bool kept = true; /* for the loop's body only */
-        for (unsigned i = 0; yield && i < at(p, yield)->n; i++)
-            kept = kept && !clike_mentions(p, ir_in(p->m, yield)[i], arg);
-        if (kept)
-            return (int)k;
+        return;
+    for (unsigned visit = 1; visit < 3; visit++) { /* the counter, then all */
+        uint32_t arg = first;
+        for (unsigned k = 0; k < at(p, br)->n; k++, arg = at(p, arg)->next) {
+            bool kept = true;
+            for (unsigned i = 0; yield && i < at(p, yield)->n; i++)
+                kept = kept && !clike_mentions(p, ir_in(p->m, yield)[i], arg);
+            if (!is_stepped(p, loop, br, arg))
+                continue;
+            if (type == TYPE_VOID && kept && clike_mentions(p, ir_in(p->m, test)[0], arg)) {
+                p->v[loop].form = FORM_FOR;
+                p->v[loop].induct = arg;
+                type = at(p, arg)->type;
+            }
+            if (visit == 2 && type != TYPE_VOID) {
+                p->v[arg].form = FORM_FOR;
+                p->v[arg].in_head = kept && at(p, arg)->type == type;
+            }
+        }
     }
-    return -1;
 }
 
 static void settle_loop(struct clike *p, uint32_t loop)
@@ -582,9 +583,8 @@ static void settle_loop(struct clike *p, uint32_t loop)
     for (uint32_t id = ir_region_at(p->m, body)->first; id != test; id = at(p, id)->next)
         if (clike_prints(p, id))
             return;
-    const int induct = find_induct(p, loop, test);
-    p->v[loop].form = induct >= 0 ? FORM_FOR : FORM_WHILE;
-    p->v[loop].induct = (uint32_t)induct;
+    p->v[loop].form = FORM_WHILE;
+    settle_for(p, loop, test);
 }
 
 /* ---------------------------------------------------------------------------------------------------------------- */
@@ -593,6 +593,7 @@ void clike_plan(struct clike *p)
 {
     const struct func *const f = &p->m->funcs.at[p->func];
     p->order.n = 0;
+    p->uniform_known = false;
     number_region(p, f->region);
     clike_ranges(p);
     for (unsigned e = 0; e < EVENT_COUNT; e++)

@@ -1,6 +1,6 @@
 /* pointer.c - addresses. The IR's pointers are opaque; C's have a type, which is known from where they come from. An
  * access of another type goes through a cast. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 static const struct node *at(const struct clike *p, uint32_t id)
 {
@@ -187,7 +187,8 @@ void clike_param_declare(struct clike *p, uint32_t k, const char *name)
 {
     const struct param *const q = &p->m->params.at[p->m->funcs.at[p->func].first_param + k];
     if (ir_type_is_pointer(q->type))
-        clike_pointer_declare(p, ir_type_space(q->type), (struct pointee){q->elem, q->atomic}, clike_const(p, q->node), name);
+        clike_pointer_declare(p, ir_type_space(q->type), (struct pointee){q->elem, q->atomic}, clike_const(p, q->node),
+                              name);
     else
         clike_declare(p, q->type, name);
 }
@@ -342,4 +343,15 @@ void clike_address(struct clike *p, uint32_t id, enum prec prec)
     put_object(p, id, PREC_UNARY);
     if (close)
         buf_char(p->b, ')');
+}
+
+/* "p->", if the pointer is a name whose object has that type. */
+bool clike_arrow(struct clike *p, uint32_t id, ir_type t)
+{
+    const struct pointee o = object(p, id);
+    if (is_place(p, id) || o.type != t || o.atomic)
+        return false;
+    clike_expr(p, id, PREC_POSTFIX);
+    buf_str(p->b, "->");
+    return true;
 }

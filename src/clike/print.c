@@ -1,5 +1,5 @@
 /* print.c - a module: which functions, in which order, what they need before them. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 /* ---- lines ----------------------------------------------------------------------------------------------------- */
 
@@ -77,7 +77,8 @@ static void mark_type(struct clike *p, ir_type t)
 static void survey_region(struct clike *p, uint32_t region)
 {
     const struct ir_module *const m = p->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         unsigned events = clike_events(p, id) & ~EVENT_BIT(EVENT_CONSTRUCT);
         if (x->op == OP_SET || x->op == OP_GET)
@@ -127,7 +128,8 @@ static void survey(struct clike *p, uint32_t func)
         const ir_type t = ir_type_is_pointer(q->type) ? q->elem : q->type;
         mark_type(p, t);
         if (holds(m, t, TYPE_KIND_POINTER))
-            clike_fail(p, ERR_AT(p->status ? NULL : p->err, ir_err_place(m, q->place), PRINT_POINTER_STORED, p->d->name));
+            clike_fail(p,
+                       ERR_AT(p->status ? NULL : p->err, ir_err_place(m, q->place), PRINT_POINTER_STORED, p->d->name));
         if (ir_type_at(m, q->type)->kind == TYPE_KIND_ARRAY)
             p->array_values = true;
     }
@@ -144,7 +146,8 @@ static void visit(struct clike *p, uint32_t func, uint8_t *seen);
 
 static void visit_region(struct clike *p, uint32_t region, uint8_t *seen)
 {
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         const struct node *const x = ir_at(p->m, id);
         if (x->op == OP_CALL)
             visit(p, (uint32_t)x->imm, seen);
@@ -206,7 +209,8 @@ static void structs(struct clike *p)
         buf_fmt(p->b, "struct %s {\n", names_text(p, p->type_names[t]));
         for (uint32_t k = 0; k < x->n_fields; k++) {
             buf_str(p->b, "    ");
-            clike_declare(p, p->m->fields.at[x->first_field + k].type, names_text(p, p->field_names[x->first_field + k]));
+            clike_declare(p, p->m->fields.at[x->first_field + k].type,
+                          names_text(p, p->field_names[x->first_field + k]));
             buf_str(p->b, ";\n");
         }
         buf_str(p->b, "};\n\n");
@@ -215,7 +219,8 @@ static void structs(struct clike *p)
 
 /* ---- all ------------------------------------------------------------------------------------------------------- */
 
-static void init(struct clike *p, const struct ir_module *m, const struct clike_dialect *d, struct mem *mem, sk_error *err)
+static void init(struct clike *p, const struct ir_module *m, const struct clike_dialect *d, struct mem *mem,
+                 sk_error *err)
 {
     *p = (struct clike){.m = m, .d = d, .mem = mem, .err = err};
     buf_init(&p->text, mem);

@@ -3,7 +3,7 @@
  * One visit in program order. A bound that would need more than 64 bits, or an operation that may wrap, falls back to
  * the range of the type.
  */
-#include "clike/clike.h"
+#include "clike/internal.h"
 #include "ir/text.h"
 
 static struct range full(enum scalar s)
@@ -11,8 +11,9 @@ static struct range full(enum scalar s)
     const unsigned bits = scalar_info[s].bits;
     switch (scalar_info[s].class_) {
     case CLASS_B: return (struct range){0, 1, false};
-    case CLASS_S: return (struct range){bits == 64 ? INT64_MIN : -((int64_t)1 << (bits - 1)),
-                                        bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1, false};
+    case CLASS_S:
+        return (struct range){bits == 64 ? INT64_MIN : -((int64_t)1 << (bits - 1)),
+                              bits == 64 ? INT64_MAX : ((int64_t)1 << (bits - 1)) - 1, false};
     case CLASS_U: return (struct range){0, bits == 64 ? INT64_MAX : ((int64_t)1 << bits) - 1, bits == 64};
     }
     return (struct range){INT64_MIN, INT64_MAX, true};
@@ -93,13 +94,15 @@ struct range clike_range(const struct clike *p, uint32_t id)
 static bool add(struct range a, struct range b, struct range *r)
 {
     r->wide = false;
-    return !a.wide && !b.wide && !__builtin_add_overflow(a.lo, b.lo, &r->lo) && !__builtin_add_overflow(a.hi, b.hi, &r->hi);
+    return !a.wide && !b.wide && !__builtin_add_overflow(a.lo, b.lo, &r->lo) &&
+           !__builtin_add_overflow(a.hi, b.hi, &r->hi);
 }
 
 static bool sub(struct range a, struct range b, struct range *r)
 {
     r->wide = false;
-    return !a.wide && !b.wide && !__builtin_sub_overflow(a.lo, b.hi, &r->lo) && !__builtin_sub_overflow(a.hi, b.lo, &r->hi);
+    return !a.wide && !b.wide && !__builtin_sub_overflow(a.lo, b.hi, &r->lo) &&
+           !__builtin_sub_overflow(a.hi, b.lo, &r->hi);
 }
 
 static bool mul(struct range a, struct range b, struct range *r)
@@ -214,9 +217,7 @@ static bool arithmetic(const struct clike *p, uint32_t id, struct range *r)
         for (unsigned k = 1; k < x->n; k++)
             *r = join(*r, clike_range(p, in[k]));
         return true;
-    case OP_SELECT:
-        *r = join(b, clike_range(p, in[2]));
-        return true;
+    case OP_SELECT: *r = join(b, clike_range(p, in[2])); return true;
     }
     return false;
 }
@@ -239,7 +240,8 @@ static struct range counter(const struct clike *p, uint32_t arg)
         ir_in(p->m, ir_in(p->m, br)[k])[0] != arg)
         return all;
     /* The bounds hold only past the test: nothing else at the loop's head may use the counter, nor what follows it. */
-    IR_EACH(p->m, body, id) {
+    IR_EACH(p->m, body, id)
+    {
         if (id == test || id == cond || ir_at(p->m, id)->op == OP_ARG)
             continue;
         for (unsigned i = 0; i < ir_at(p->m, id)->n; i++)

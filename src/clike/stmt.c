@@ -1,5 +1,5 @@
 /* stmt.c - statements that are no control flow: declarations, assignments, stores. */
-#include "clike/clike.h"
+#include "clike/internal.h"
 
 static const struct node *at(const struct clike *p, uint32_t id)
 {
@@ -56,7 +56,7 @@ unsigned clike_exit_copies(const struct clike *p, uint32_t exit, uint32_t *to, u
     for (unsigned k = 0; k < x->n; k++, variable = at(p, variable)->next) {
         const uint32_t value = ir_in(p->m, exit)[k];
         if (p->v[variable].mode != MODE_NAMED || clike_variable(p, value) == clike_variable(p, variable) ||
-            (repeats && p->v[target].form == FORM_FOR && p->v[target].induct == k))
+            (repeats && p->v[variable].form == FORM_FOR))
             continue;
         if (to) {
             to[n] = variable;

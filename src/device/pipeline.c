@@ -247,6 +247,11 @@ static sk_status check_args(const sk_pipeline *p, const sk_launch *l, sk_error *
     return SK_OK;
 }
 
+static bool is_empty(sk_size s)
+{
+    return !s.x || !s.y || !s.z;
+}
+
 static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch *out, sk_error *err)
 {
     const sk_size g = l->threadgroup;
@@ -255,6 +260,8 @@ static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch
     if (n > p->max_threads)
         return ERR(err, GROUP_TOO_LARGE, g.x, g.y, g.z, (unsigned long long)n, kernel_name(p->function), p->max_threads,
                    p->function->library->device->backend->name);
+    if (l->threads && is_empty(g) && !is_empty(l->grid))
+        return ERR(err, GROUP_EMPTY, g.x, g.y, g.z);
     *out = *l;
     if (l->threads)
         return SK_OK;
@@ -269,11 +276,6 @@ static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch
     out->grid = (sk_size){threads[0], threads[1], threads[2]};
     out->threads = true;
     return SK_OK;
-}
-
-static bool is_empty(sk_size s)
-{
-    return !s.x || !s.y || !s.z;
 }
 
 sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_error *err)

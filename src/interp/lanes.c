@@ -357,6 +357,9 @@ LANES_1(sign_clear_16, uint16_t, uint16_t, SIGN_CLEAR_16)
 LANES_1(sign_flip_32, uint32_t, uint32_t, SIGN_FLIP_32)
 LANES_1(sign_clear_32, uint32_t, uint32_t, SIGN_CLEAR_32)
 
+FLOAT_LANES_3(fma_F16, F16, uint16_t, math_fma_odd)
+FLOAT_LANES_3(fma_BF16, BF16, uint16_t, math_fma_odd)
+
 #if defined(__x86_64__) && defined(__GNUC__)
 /* fmaf has the same bits on every machine, but is a call where the compiler may not assume the instruction. */
 __attribute__((target("avx2,fma"))) static const struct inst *fma_F32_fast(struct simd *s, const struct inst *i)
@@ -391,6 +394,8 @@ inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags)
             return s == S_F32 ? sign_flip_32 : sign_flip_16;
         if (op == OP_ABS || op == OP_FABS)
             return s == S_F32 ? sign_clear_32 : sign_clear_16;
+        if (op == OP_FMA && s != S_F32)
+            return s == S_F16 ? fma_F16 : fma_BF16;
         if (op == OP_FMA && s == S_F32 && fma_F32())
             return fma_F32();
         if ((flags & NODE_FAST) && fast_ops[op][s - S_F16])

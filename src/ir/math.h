@@ -169,6 +169,19 @@ INT_FROM_F32(U32, uint32_t, 0.0f, 0x1p32f, 0, UINT32_MAX)
 INT_FROM_F32(U64, uint64_t, 0.0f, 0x1p64f, 0, UINT64_MAX)
 #undef INT_FROM_F32
 
+/* x * y + z of 16-bit floats rounded to odd: what a float cannot hold stays in its last bit, so that the rounding to 16
+ * bits that follows is the only one. The product is exact in double, and `lost` is what the sum rounds away. */
+static inline float math_fma_odd(float x, float y, float z)
+{
+    const double p = (double)x * (double)y, sum = p + (double)z, part = sum - p;
+    const double lost = (p - (sum - part)) + ((double)z - part);
+    const float r = (float)sum;
+    const double rest = sum - (double)r != 0 ? sum - (double)r : lost;
+    const uint32_t bits = bits_f32(r);
+    const uint32_t even = (rest > 0 || rest < 0) && !(bits & 1); /* neither: exact, or NaN */
+    return f32_bits((rest > 0) == (bits >> 31 == 0) ? bits + even : bits - even);
+}
+
 /* An integer as a float of any format, rounded once; narrower integers widen first, which is exact. To f32 a C cast
  * does it. A double holds 53 bits: of a larger magnitude the bits below the top 53 are gathered in the lowest that
  * stays, which no smaller format can mistake for a tie. */

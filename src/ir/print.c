@@ -168,37 +168,6 @@ static void put_value(struct printer *p, uint32_t id)
         put_char(p, '?');
 }
 
-/* Floats of up to six digits, none of them below 10^-6: most of those that people write, without a trial of printf and
- * strtod for each number of digits. The text is what text_f32 gives: with six digits a decimal is so far from every
- * other that its nearest f32 has no shorter one, and so far from the middle of two f32 that one division rounds right. */
-static bool put_short_f32(struct printer *p, float x)
-{
-    const double a = fabs((double)x);
-    if (!(a >= 0.001 && a < 1e6))
-        return false;
-    static const double scale[] = {1, 10, 100, 1000, 1e4, 1e5, 1e6};
-    static const uint32_t divisor[] = {1, 10, 100, 1000, 10000, 100000, 1000000};
-    for (unsigned d = 0; d < 7; d++) {
-        const double scaled = a * scale[d] + 0.5;
-        if (scaled >= 1e6)
-            return false;
-        const uint32_t digits = (uint32_t)scaled;
-        if ((float)(digits / scale[d]) != fabsf(x))
-            continue;
-        if (x < 0)
-            put_char(p, '-');
-        put_number(p, digits / divisor[d]);
-        put_char(p, '.');
-        uint32_t rest = digits % divisor[d];
-        if (d == 0)
-            put_char(p, '0');
-        for (unsigned k = d; k-- > 0; rest %= divisor[k])
-            put_char(p, (char)('0' + rest / divisor[k]));
-        return true;
-    }
-    return false;
-}
-
 static void put_float(struct printer *p, enum scalar s, uint64_t bits)
 {
     const unsigned digits = s == S_F32 ? 8 : 4;
@@ -215,8 +184,6 @@ static void put_float(struct printer *p, enum scalar s, uint64_t bits)
         x = f32_bits((uint32_t)bits);
     else
         x = s == S_F16 ? f16_to_f32((uint16_t)bits) : bf16_to_f32((uint16_t)bits);
-    if (put_short_f32(p, x))
-        return;
     char text[48];
     text_f32(text, sizeof text, x);
     put(p, text);

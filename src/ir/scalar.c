@@ -295,6 +295,8 @@ uint64_t ir_scalar_eval(enum op op, enum scalar s, enum scalar to, unsigned flag
             return a ^ sign;
         if (op == OP_ABS || op == OP_FABS)
             return a & ~sign;
+        if (op == OP_FMA && s != S_F32)
+            return bits_of(s, math_fma_odd(float_of(s, a), float_of(s, b), float_of(s, c)));
         return (flags & NODE_FAST ? eval_fast : eval_float)(op, s, float_of(s, a), float_of(s, b), float_of(s, c));
     }
     }

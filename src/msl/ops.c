@@ -36,12 +36,18 @@ static const char *prefix_of(const struct clike *p, uint32_t id)
     return "";
 }
 
+/* `open`: a cast around each, of bfloat to float. */
 static void put_args(struct clike *p, uint32_t id, const char *open, unsigned first, unsigned n)
 {
     for (unsigned k = first; k < first + n; k++) {
+        const uint32_t o = ir_in(p->m, id)[k];
         buf_str(p->b, k > first ? ", " : "");
+        if (*open && ir_at(p->m, o)->op == OP_CONST) {
+            clike_literal(p, S_F32, ir_at(p->m, o)->imm << 16, LITERAL_TYPED, PREC_ASSIGN);
+            continue;
+        }
         buf_str(p->b, open);
-        clike_expr(p, ir_in(p->m, id)[k], PREC_ASSIGN);
+        clike_expr(p, o, PREC_ASSIGN);
         buf_str(p->b, *open ? ")" : "");
     }
 }
@@ -110,7 +116,11 @@ void msl_bitcast(struct clike *p, uint32_t id, enum prec prec)
 const char *msl_atomic_type(struct clike *p, ir_type t)
 {
     (void)p;
-    return t == TYPE_I32 ? "atomic_int" : t == TYPE_U32 ? "atomic_uint" : t == TYPE_F32 ? "atomic_float" : t == TYPE_U64 ? "atomic_ulong" : NULL;
+    return t == TYPE_I32   ? "atomic_int"
+           : t == TYPE_U32 ? "atomic_uint"
+           : t == TYPE_F32 ? "atomic_float"
+           : t == TYPE_U64 ? "atomic_ulong"
+                           : NULL;
 }
 
 static void put_place(struct clike *p, uint32_t pointer, ir_type t)
@@ -130,7 +140,8 @@ static void write_cas(struct clike *p, const struct helper *h)
     const char *const t = clike_scalar(p, ir_type_scalar(h->type));
     buf_fmt(p->b, "%s%s %s(", p->d->helper, t, h->name);
     put_space(p, h->extra);
-    buf_fmt(p->b, "%s *place, %s expected, %s desired) {\n    %s old = expected;\n", msl_atomic_type(p, h->type), t, t, t);
+    buf_fmt(p->b, "%s *place, %s expected, %s desired) {\n    %s old = expected;\n", msl_atomic_type(p, h->type), t, t,
+            t);
     buf_str(p->b, "    while (!atomic_compare_exchange_weak_explicit(place, &old, desired, memory_order_relaxed, "
                   "memory_order_relaxed) &&\n           old == expected) {\n    }\n    return old;\n}\n");
 }
@@ -147,8 +158,9 @@ static void write_float(struct clike *p, const struct helper *h)
                   : op == OP_ATOMIC_SUB ? "as_type<float>(old) - x"
                   : op == OP_ATOMIC_MIN ? "fmin(as_type<float>(old), x)"
                                         : "fmax(as_type<float>(old), x)");
-    buf_str(p->b, "),\n                                                  memory_order_relaxed, memory_order_relaxed)) {\n"
-                  "    }\n    return as_type<float>(old);\n}\n");
+    buf_str(p->b,
+            "),\n                                                  memory_order_relaxed, memory_order_relaxed)) {\n"
+            "    }\n    return as_type<float>(old);\n}\n");
 }
 
 static void put_native(struct clike *p, uint32_t id, const char *function, ir_type as, bool bits)
@@ -185,7 +197,8 @@ static void put_float_atomic(struct clike *p, uint32_t id, enum op op, enum spac
     } else if (device && (op == OP_ATOMIC_ADD || op == OP_ATOMIC_SUB)) {
         put_native(p, id, op_info[op].msl, TYPE_F32, false);
     } else {
-        static const char *const names[] = {"spork_atomic_add", "spork_atomic_sub", "spork_atomic_min", "spork_atomic_max"};
+        static const char *const names[] = {"spork_atomic_add", "spork_atomic_sub", "spork_atomic_min",
+                                            "spork_atomic_max"};
         const unsigned k = op == OP_ATOMIC_ADD ? 0 : op == OP_ATOMIC_SUB ? 1 : op == OP_ATOMIC_MIN ? 2 : 3;
         buf_fmt(p->b, "%s(", clike_helper(p, write_float, names[k], TYPE_F32, (uint64_t)op << 8 | space));
         put_place(p, in[0], TYPE_U32);
@@ -239,7 +252,8 @@ static void put_memory(struct clike *p, unsigned memory)
         buf_str(p->b, "mem_flags::mem_none");
 }
 
-static void put_fence(struct clike *p, uint32_t place, unsigned memory, enum memory_order order, enum memory_scope scope)
+static void put_fence(struct clike *p, uint32_t place, unsigned memory, enum memory_order order,
+                      enum memory_scope scope)
 {
     clike_begin(p);
     buf_str(p->b, "atomic_thread_fence(");

@@ -9,28 +9,15 @@
 /* Vectors, packed vectors and matrices of every scalar that has them. */
 #define VECTORS(t) #t "2", #t "3", #t "4", "packed_" #t "2", "packed_" #t "3", "packed_" #t "4"
 #define MATRICES(t)                                                                                                    \
-    #t "2x2", #t "2x3", #t "2x4", #t "3x2", #t "3x3", #t "3x4", #t "4x2", #t "4x3", #t "4x4", "simdgroup_" #t "8x8"
+#t "2x2", #t "2x3", #t "2x4", #t "3x2", #t "3x3", #t "3x4", #t "4x2", #t "4x3", #t "4x4", "simdgroup_" #t "8x8"
 
 static const char *const words[] = {
 #define WORD(x) #x,
 #include "msl/words.def"
 #undef WORD
-    VECTORS(bool),
-    VECTORS(char),
-    VECTORS(uchar),
-    VECTORS(short),
-    VECTORS(ushort),
-    VECTORS(int),
-    VECTORS(uint),
-    VECTORS(long),
-    VECTORS(ulong),
-    VECTORS(half),
-    VECTORS(bfloat),
-    VECTORS(float),
-    MATRICES(half),
-    MATRICES(float),
-    MATRICES(bfloat),
-    NULL,
+    VECTORS(bool),  VECTORS(char),   VECTORS(uchar),   VECTORS(short), VECTORS(ushort), VECTORS(int),
+    VECTORS(uint),  VECTORS(long),   VECTORS(ulong),   VECTORS(half),  VECTORS(bfloat), VECTORS(float),
+    MATRICES(half), MATRICES(float), MATRICES(bfloat), NULL,
 };
 
 /* simd_sum and its like are rows of ops.def. */
@@ -67,7 +54,8 @@ static struct declared declared_as(const struct clike *p, uint32_t k)
             continue;
         if (q->attribute == attribute && i < d.first)
             d.first = i;
-        const bool family = attr_info[q->attribute].family && attr_info[q->attribute].family == attr_info[attribute].family;
+        const bool family =
+            attr_info[q->attribute].family && attr_info[q->attribute].family == attr_info[attribute].family;
         if (q->attribute != attribute && !family)
             continue;
         if (ir_type_width(q->type) > d.width)

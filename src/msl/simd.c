@@ -154,7 +154,8 @@ static void write_wide(struct clike *p, const struct helper *h)
     const char *const t = clike_scalar(p, ir_type_scalar(h->type));
     const bool scan = simd >= OP_SIMD_INCLUSIVE_SUM && simd <= OP_SIMD_EXCLUSIVE_PRODUCT;
     const bool exclusive = simd == OP_SIMD_EXCLUSIVE_SUM || simd == OP_SIMD_EXCLUSIVE_PRODUCT;
-    const bool product = simd == OP_SIMD_PRODUCT || simd == OP_SIMD_INCLUSIVE_PRODUCT || simd == OP_SIMD_EXCLUSIVE_PRODUCT;
+    const bool product =
+        simd == OP_SIMD_PRODUCT || simd == OP_SIMD_INCLUSIVE_PRODUCT || simd == OP_SIMD_EXCLUSIVE_PRODUCT;
     const bool bound = simd == OP_SIMD_MIN || simd == OP_SIMD_MAX;
     open_helper(p, h, "");
     buf_fmt(p->b, "    ulong lanes = ulong((%s_vote::vote_t)%s_active_threads_mask());\n", q, q);
@@ -229,7 +230,7 @@ static void put_move(struct clike *p, uint32_t id)
     const enum op op = (enum op)x->op, simd = simd_of(op);
     const uint32_t lane = ir_in(p->m, id)[x->n - 1];
     const unsigned n = lanes(op);
-    const bool inside = clike_within(clike_range(p, lane), 0, n - 1), uniform = clike_uniform(p, lane, 16);
+    const bool inside = clike_within(clike_range(p, lane), 0, n - 1), uniform = clike_uniform(p, lane);
     const bool rotates = simd == OP_SIMD_ROTATE_UP || simd == OP_SIMD_ROTATE_DOWN;
     if (simd == OP_SIMD_SHUFFLE || simd == OP_SIMD_BROADCAST) {
         const enum op shuffle = is_quad(op) ? OP_QUAD_SHUFFLE : OP_SIMD_SHUFFLE;
@@ -262,7 +263,7 @@ void msl_collective(struct clike *p, uint32_t id, enum prec prec)
     const bool moves = simd >= OP_SIMD_BROADCAST;
     if (carrier_of(op, x->type).type == TYPE_VOID) {
         if (moves || ir_type_width(x->type) > 1) {
-            CLIKE_FAIL(p, id, PRINT_UNSUPPORTED, p->d->name, op_info[op].name);
+            CLIKE_FAIL(p, id, PRINT_WIDE_COLLECTIVE, p->d->name, op_info[op].name);
             return;
         }
         clike_call(p, clike_helper(p, write_wide, helper_name(op), x->type, op), id);

@@ -16,13 +16,15 @@ static bool is_product(const struct ir_module *m, const uint32_t *uses, uint32_t
 
 static uint32_t negated(struct ir_module *m, uint32_t before, uint32_t x)
 {
-    struct ir_builder b = {.m = m, .region = ir_at(m, before)->region, .before = before, .place = ir_at(m, before)->place};
+    struct ir_builder b = {
+        .m = m, .region = ir_at(m, before)->region, .before = before, .place = ir_at(m, before)->place};
     return ir_op1(&b, OP_NEG, x);
 }
 
 static void contract_region(struct ir_module *m, uint32_t *uses, uint32_t n_uses, uint32_t region)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node x = *ir_at(m, id);
         if (ir_is_construct(x.op)) {
             for (unsigned k = 0; k < ir_n_regions(m, id); k++)

@@ -10,7 +10,7 @@
 struct entry {
     uint32_t node, hash;
     uint32_t shared_epoch, thread_epoch; /* of loads, else 0 */
-    uint32_t older; /* the slot's previous entry, to be restored; index + 1 */
+    uint32_t older;                      /* the slot's previous entry, to be restored; index + 1 */
 };
 
 struct table {
@@ -27,7 +27,8 @@ struct table {
 static unsigned find_writes(struct table *t, uint32_t region)
 {
     unsigned all = 0;
-    IR_EACH(t->m, region, id) {
+    IR_EACH(t->m, region, id)
+    {
         if (!ir_is_construct(ir_at(t->m, id)->op)) {
             all |= node_writes(t->m, id);
             continue;
@@ -93,7 +94,8 @@ static void forget_to(struct table *t, uint32_t n)
 static void walk(struct table *t, uint32_t region)
 {
     const uint32_t known = t->entries.n;
-    IR_EACH(t->m, region, id) {
+    IR_EACH(t->m, region, id)
+    {
         map_inputs(&t->map, id);
         const struct node x = *ir_at(t->m, id);
         if (ir_is_construct(x.op)) {

@@ -29,18 +29,12 @@ static bool is_root(const struct ir_module *m, uint32_t id)
     const struct node *x = ir_at(m, id);
     switch ((enum op_effect)op_info[x->op].effect) {
     case EFFECT_PURE:
-    case EFFECT_READ:
-        return false;
-    case EFFECT_WRITE:
-        return x->op != OP_SET; /* alive with its local */
-    case EFFECT_ATOMIC:
-        return true;
-    case EFFECT_CONVERGENT:
-        return x->op == OP_BARRIER || x->op == OP_SIMDGROUP_BARRIER;
-    case EFFECT_EXIT:
-        return x->op != OP_YIELD;
-    case EFFECT_CONTROL:
-        return x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_PRINT || x->op == OP_ASSERT;
+    case EFFECT_READ: return false;
+    case EFFECT_WRITE: return x->op != OP_SET; /* alive with its local */
+    case EFFECT_ATOMIC: return true;
+    case EFFECT_CONVERGENT: return x->op == OP_BARRIER || x->op == OP_SIMDGROUP_BARRIER;
+    case EFFECT_EXIT: return x->op != OP_YIELD;
+    case EFFECT_CONTROL: return x->op == OP_LOOP || x->op == OP_CALL || x->op == OP_PRINT || x->op == OP_ASSERT;
     }
     return true;
 }
@@ -49,7 +43,8 @@ static bool is_root(const struct ir_module *m, uint32_t id)
 static void scan(struct sweep *s, uint32_t region)
 {
     struct ir_module *m = s->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const uint16_t op = ir_at(m, id)->op;
         if (is_root(m, id))
             mark(s, id);
@@ -80,12 +75,9 @@ static void visit(struct sweep *s, uint32_t id)
     if (owner)
         mark(s, owner);
     switch (x.op) {
-    case OP_BR:
-        mark(s, (uint32_t)x.imm);
-        return; /* its values are alive one by one, and those below */
+    case OP_BR: mark(s, (uint32_t)x.imm); return; /* its values are alive one by one, and those below */
     case OP_YIELD:
-    case OP_LOOP:
-        return;
+    case OP_LOOP: return;
     case OP_ARG:
         mark(s, ir_in(m, owner)[x.imm]);
         mark_carried(s, owner, true, (unsigned)x.imm);
@@ -99,8 +91,7 @@ static void visit(struct sweep *s, uint32_t id)
             mark(s, set);
         s->first_set[x.in[0]] = 0;
         break;
-    default:
-        break;
+    default: break;
     }
     const uint32_t *in = ir_in(m, id);
     for (unsigned i = 0; i < x.n; i++)
@@ -159,7 +150,8 @@ static void shrink(struct sweep *s, uint32_t construct, uint32_t first, uint16_t
 static void sweep_region(struct sweep *s, uint32_t region)
 {
     struct ir_module *m = s->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const uint16_t op = ir_at(m, id)->op;
         if (op == OP_YIELD) {
             if (ir_at(m, id)->n == 0)

@@ -8,7 +8,7 @@
 
 struct walk {
     struct ir_module *m;
-    uint32_t *depth; /* by region: regions around it */
+    uint32_t *depth;             /* by region: regions around it */
     uint32_t loop[IR_MAX_DEPTH]; /* those around the walk, outermost first */
     unsigned n_loops;
 };
@@ -37,7 +37,8 @@ static void walk(struct walk *w, uint32_t region, uint32_t depth)
 {
     struct ir_module *m = w->m;
     w->depth[region] = depth;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const uint16_t op = ir_at(m, id)->op;
         if (ir_is_construct(op)) {
             const bool loop = op == OP_LOOP && w->n_loops < IR_MAX_DEPTH;

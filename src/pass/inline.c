@@ -18,8 +18,8 @@ struct inliner {
 struct copy {
     struct ir_module *m;
     struct mem *mem;
-    uint32_t *to, n;    /* by node of the callee */
-    uint32_t block;     /* stands for the call */
+    uint32_t *to, n; /* by node of the callee */
+    uint32_t block;  /* stands for the call */
     uint32_t call_place;
     uint32_t caller;
 };
@@ -27,7 +27,8 @@ struct copy {
 /* What a function says of all its nodes, they have to say themselves in another function. */
 static void set_flags(struct ir_module *m, uint32_t region, bool fast, bool no_contract)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         struct node *x = ir_at(m, id);
         if (fast && math_info[x->op].fast)
             x->flags |= NODE_FAST;
@@ -112,8 +113,8 @@ static void copy_node(struct copy *c, uint32_t to_region, uint32_t id)
 static void copy_region(struct copy *c, uint32_t from, uint32_t to)
 {
     IR_EACH(c->m, from, id)
-        if (ir_at(c->m, id)->op != OP_ARG)
-            copy_node(c, to, id);
+    if (ir_at(c->m, id)->op != OP_ARG)
+        copy_node(c, to, id);
 }
 
 static uint32_t inline_call(struct inliner *s, uint32_t caller, uint32_t call)
@@ -134,7 +135,8 @@ static uint32_t inline_call(struct inliner *s, uint32_t caller, uint32_t call)
     uint32_t result = 0;
     if (x.type != TYPE_VOID) {
         const uint32_t body = ir_region(m, c.block, 0);
-        if (!region_ends_in_exit(m, body)) { /* a function may end where control does not come; a region with a result not */
+        if (!region_ends_in_exit(
+                m, body)) { /* a function may end where control does not come; a region with a result not */
             struct ir_builder end = {.m = m, .func = caller, .region = body, .place = x.place};
             ir_node(&end, OP_UNREACHABLE, TYPE_VOID, 0, NULL, 0, 0);
         }
@@ -150,7 +152,8 @@ static sk_status inline_func(struct inliner *s, uint32_t func);
 static sk_status inline_region(struct inliner *s, uint32_t func, uint32_t region, struct pass_map *map)
 {
     struct ir_module *m = s->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const uint16_t op = ir_at(m, id)->op;
         if (ir_is_construct(op))
             for (unsigned k = 0; k < ir_n_regions(m, id); k++)
@@ -170,7 +173,8 @@ static sk_status inline_region(struct inliner *s, uint32_t func, uint32_t region
 
 static bool has_calls(const struct ir_module *m, uint32_t region)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         if (ir_at(m, id)->op == OP_CALL)
             return true;
         if (ir_is_construct(ir_at(m, id)->op))
@@ -183,7 +187,8 @@ static bool has_calls(const struct ir_module *m, uint32_t region)
 
 static sk_status inline_callees(struct inliner *s, uint32_t region)
 {
-    IR_EACH(s->m, region, id) {
+    IR_EACH(s->m, region, id)
+    {
         if (ir_at(s->m, id)->op == OP_CALL)
             TRY(inline_func(s, (uint32_t)ir_at(s->m, id)->imm));
         if (ir_is_construct(ir_at(s->m, id)->op))

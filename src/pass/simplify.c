@@ -13,7 +13,7 @@ struct walk {
     struct mem *mem; /* working memory */
     struct pass_map map;
     struct exits exits; /* those that went since count still, to be safe */
-    bool later; /* the map has what walked nodes use */
+    bool later;         /* the map has what walked nodes use */
 };
 
 /* The value of a scalar constant, or of a vector of equal ones. */
@@ -39,12 +39,9 @@ static uint64_t all_ones(enum scalar s)
 static uint64_t one(enum scalar s)
 {
     switch (s) {
-    case S_F16:
-        return 0x3c00;
-    case S_BF16:
-        return 0x3f80;
-    case S_F32:
-        return 0x3f800000;
+    case S_F16: return 0x3c00;
+    case S_BF16: return 0x3f80;
+    case S_F32: return 0x3f800000;
     case S_VOID:
     case S_BOOL:
     case S_I8:
@@ -55,8 +52,7 @@ static uint64_t one(enum scalar s)
     case S_U32:
     case S_I64:
     case S_U64:
-    case S_COUNT:
-        return 1;
+    case S_COUNT: return 1;
     }
     return 1;
 }
@@ -131,8 +127,7 @@ static uint32_t integer_rule(struct ir_module *m, uint32_t id, uint32_t a, uint3
         if (x.op == OP_XOR && a == b)
             return ir_zero(m, x.type);
         return ka && ca == 0 ? b : kb && cb == 0 ? a : 0;
-    case OP_SUB:
-        return a == b ? ir_zero(m, x.type) : kb && cb == 0 ? a : 0;
+    case OP_SUB: return a == b ? ir_zero(m, x.type) : kb && cb == 0 ? a : 0;
     case OP_MUL:
         if ((ka && ca == 0) || (kb && cb == 0))
             return ir_zero(m, x.type);
@@ -149,10 +144,8 @@ static uint32_t integer_rule(struct ir_module *m, uint32_t id, uint32_t a, uint3
     case OP_DIV_TRUNC:
     case OP_REM_TRUNC:
     case OP_DIV_FLOOR:
-    case OP_REM_FLOOR:
-        return kb ? integer_division(m, id, a, cb) : 0;
-    default:
-        return 0;
+    case OP_REM_FLOOR: return kb ? integer_division(m, id, a, cb) : 0;
+    default: return 0;
     }
 }
 
@@ -164,16 +157,11 @@ static uint32_t float_rule(struct ir_module *m, uint32_t id, uint32_t a, uint32_
     const bool ka = constant(m, a, &ca), kb = constant(m, b, &cb);
 
     switch (x->op) {
-    case OP_ADD:
-        return kb && cb == negative_zero(s) ? a : ka && ca == negative_zero(s) ? b : 0;
-    case OP_SUB:
-        return kb && cb == 0 ? a : 0;
-    case OP_MUL:
-        return kb && cb == one(s) ? a : ka && ca == one(s) ? b : 0;
-    case OP_DIV:
-        return kb && cb == one(s) ? a : 0;
-    default:
-        return 0;
+    case OP_ADD: return kb && cb == negative_zero(s) ? a : ka && ca == negative_zero(s) ? b : 0;
+    case OP_SUB: return kb && cb == 0 ? a : 0;
+    case OP_MUL: return kb && cb == one(s) ? a : ka && ca == one(s) ? b : 0;
+    case OP_DIV: return kb && cb == one(s) ? a : 0;
+    default: return 0;
     }
 }
 
@@ -202,7 +190,8 @@ static uint32_t convert_rule(struct ir_module *m, uint32_t id, uint32_t x)
     const uint32_t from = ir_in(m, x)[0];
     const enum scalar s = ir_type_scalar(ir_at(m, from)->type), wide = ir_type_scalar(ir_at(m, x)->type);
     const unsigned class = scalar_info[s].class_, wide_class = scalar_info[wide].class_;
-    bool keeps = s == S_BOOL || (class & CLASS_SU && wide_class & CLASS_SU && scalar_info[wide].bits >= scalar_info[s].bits);
+    bool keeps =
+        s == S_BOOL || (class & CLASS_SU && wide_class & CLASS_SU && scalar_info[wide].bits >= scalar_info[s].bits);
     keeps = keeps || (class == CLASS_F && wide == S_F32);
     return keeps && ir_at(m, from)->type == ir_at(m, id)->type ? from : 0;
 }
@@ -218,8 +207,7 @@ static uint32_t rule(struct ir_module *m, uint32_t id)
 
     switch (x.op) {
     case OP_NEG:
-    case OP_NOT:
-        return ir_at(m, a)->op == x.op ? ir_in(m, a)[0] : 0;
+    case OP_NOT: return ir_at(m, a)->op == x.op ? ir_in(m, a)[0] : 0;
     case OP_EQ:
     case OP_LE:
     case OP_GE:
@@ -228,21 +216,17 @@ static uint32_t rule(struct ir_module *m, uint32_t id)
         return 0;
     case OP_NE:
     case OP_LT:
-    case OP_GT:
-        return a == b && ir_type_class(m, ir_at(m, a)->type) & CLASS_BSU ? ir_zero(m, x.type) : 0;
+    case OP_GT: return a == b && ir_type_class(m, ir_at(m, a)->type) & CLASS_BSU ? ir_zero(m, x.type) : 0;
     case OP_SELECT:
         if (b == in[2])
             return b;
         return constant(m, a, &c) ? (c ? b : in[2]) : 0;
-    case OP_EXTRACT:
-        return extract_rule(m, id);
-    case OP_CONVERT:
-        return convert_rule(m, id, a);
+    case OP_EXTRACT: return extract_rule(m, id);
+    case OP_CONVERT: return convert_rule(m, id, a);
     case OP_MIN:
     case OP_MAX:
     case OP_FMIN:
-    case OP_FMAX:
-        return a == b ? a : 0;
+    case OP_FMAX: return a == b ? a : 0;
     default:
         if (x.n == 2 && class & CLASS_BSU)
             return integer_rule(m, id, a, b);
@@ -355,8 +339,9 @@ static uint32_t only_value(const struct walk *w, uint32_t construct, unsigned k,
         if (exit_repeats(m, exit, construct) != parameter)
             continue;
         const uint32_t x = map_get(&w->map, ir_in(m, exit)[k]);
-        if (only && x != only && !(parameter && ir_at(m, x)->op == OP_ARG && ir_at(m, x)->imm == k &&
-                                   ir_region_at(m, ir_at(m, x)->region)->owner == construct))
+        if (only && x != only &&
+            !(parameter && ir_at(m, x)->op == OP_ARG && ir_at(m, x)->imm == k &&
+              ir_region_at(m, ir_at(m, x)->region)->owner == construct))
             return 0;
         only = only ? only : x;
     }
@@ -378,7 +363,8 @@ static void carried_values(struct walk *w, uint32_t id)
             }
         }
     }
-    for (uint32_t r = ir_at(m, id)->next; r && ir_at(m, r)->op == OP_RESULT && ir_in(m, r)[0] == id; r = ir_at(m, r)->next) {
+    for (uint32_t r = ir_at(m, id)->next; r && ir_at(m, r)->op == OP_RESULT && ir_in(m, r)[0] == id;
+         r = ir_at(m, r)->next) {
         const uint32_t same = only_value(w, id, (unsigned)ir_at(m, r)->imm, false, 0);
         if (same)
             replace(w, r, same);
@@ -436,7 +422,8 @@ static void walk(struct walk *w, uint32_t region)
         }
     }
     const uint32_t last = ir_region_at(m, region)->last, owner = ir_region_at(m, region)->owner;
-    if (last && owner && ir_at(m, last)->op == OP_BR && ir_at(m, last)->imm == owner && ir_at(m, owner)->op != OP_LOOP) {
+    if (last && owner && ir_at(m, last)->op == OP_BR && ir_at(m, last)->imm == owner &&
+        ir_at(m, owner)->op != OP_LOOP) {
         ir_at(m, last)->op = OP_YIELD;
         ir_at(m, last)->imm = 0;
         if (!ir_at(m, last)->n)

@@ -33,7 +33,8 @@ void map_inputs(const struct pass_map *p, uint32_t node)
 
 void map_region(const struct pass_map *p, uint32_t region)
 {
-    IR_EACH(p->m, region, id) {
+    IR_EACH(p->m, region, id)
+    {
         map_inputs(p, id);
         if (ir_is_construct(ir_at(p->m, id)->op))
             for (unsigned k = 0; k < ir_n_regions(p->m, id); k++)
@@ -43,7 +44,8 @@ void map_region(const struct pass_map *p, uint32_t region)
 
 static void count_region(struct ir_module *m, uint32_t region, uint32_t *counts)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const uint32_t *in = ir_in(m, id);
         for (unsigned i = 0; i < ir_at(m, id)->n; i++)
             counts[in[i]]++;
@@ -68,14 +70,12 @@ unsigned node_writes(const struct ir_module *m, uint32_t node)
     switch ((enum op_effect)op_info[x->op].effect) {
     case EFFECT_PURE:
     case EFFECT_READ:
-    case EFFECT_EXIT:
-        return 0;
+    case EFFECT_EXIT: return 0;
     case EFFECT_WRITE:
         if (x->op == OP_SET)
             return WRITES_LOCALS;
         return ir_type_space(ir_at(m, ir_in(m, node)[0])->type) == SPACE_THREAD ? WRITES_THREAD : WRITES_SHARED;
-    case EFFECT_ATOMIC:
-        return everything;
+    case EFFECT_ATOMIC: return everything;
     case EFFECT_CONVERGENT:
         /* Barriers order memory; a collective does not touch it. */
         return x->op == OP_BARRIER || x->op == OP_SIMDGROUP_BARRIER ? WRITES_SHARED : 0;
@@ -97,13 +97,14 @@ unsigned region_writes(const struct ir_module *m, uint32_t region)
 {
     unsigned w = 0;
     IR_EACH(m, region, id)
-        w |= node_writes(m, id);
+    w |= node_writes(m, id);
     return w;
 }
 
 bool region_leaves_to(const struct ir_module *m, uint32_t region, uint32_t construct)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *x = ir_at(m, id);
         if (x->op == OP_BR && x->imm == construct)
             return true;
@@ -123,7 +124,8 @@ bool region_ends_in_exit(const struct ir_module *m, uint32_t region)
 
 static void find_exits(const struct ir_module *m, uint32_t region, struct exits *e)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *x = ir_at(m, id);
         if (x->op == OP_BR || x->op == OP_YIELD) {
             const uint32_t construct = x->op == OP_BR ? (uint32_t)x->imm : ir_region_at(m, region)->owner;

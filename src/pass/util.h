@@ -18,7 +18,7 @@ void map_init(struct pass_map *p, struct ir_module *m);
 void map_free(struct pass_map *p);
 void map_set(struct pass_map *p, uint32_t from, uint32_t to);
 uint32_t map_get(const struct pass_map *p, uint32_t id);
-void map_inputs(const struct pass_map *p, uint32_t node); /* rewrites the operands of one node */
+void map_inputs(const struct pass_map *p, uint32_t node);   /* rewrites the operands of one node */
 void map_region(const struct pass_map *p, uint32_t region); /* … of every node in a region and below */
 
 /* Number of operands that name each node, over a region and below; by node id, allocated from `mem`. */

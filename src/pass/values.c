@@ -37,7 +37,8 @@ static void find_carries(struct walk *w, uint32_t construct, unsigned depth);
 /* Appends the locals assigned in `region` (at nesting `depth`) that are declared at nesting `outer` or less. */
 static void find_assigned(struct walk *w, uint32_t region, unsigned depth, unsigned outer, struct id_vec *out)
 {
-    IR_EACH(w->m, region, id) {
+    IR_EACH(w->m, region, id)
+    {
         const struct node *x = ir_at(w->m, id);
         if (x->op == OP_VAR) {
             w->depth[id] = depth;
@@ -138,7 +139,8 @@ static void walk_construct(struct walk *w, uint32_t func, uint32_t id)
 static void walk_region(struct walk *w, uint32_t func, uint32_t region)
 {
     struct ir_module *m = w->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         map_inputs(&w->map, id);
         const uint16_t op = ir_at(m, id)->op;
         const uint32_t *in = ir_in(m, id);
@@ -163,7 +165,8 @@ static void walk_region(struct walk *w, uint32_t func, uint32_t region)
 
 static bool has_locals(const struct ir_module *m, uint32_t region)
 {
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         if (ir_at(m, id)->op == OP_VAR)
             return true;
         if (ir_is_construct(ir_at(m, id)->op))

@@ -33,12 +33,18 @@ struct func_info {
     uint8_t effects; /* FX_*, of what it calls too */
 };
 
+struct ended_if {         /* the if statement that ended last in a function; all 0: none */
+    uint32_t first, last; /* ids of its first and last scopes */
+    uint32_t head, tail;  /* its first and last IF nodes */
+};
+
 struct frame { /* a function being traced */
     uint32_t func, first_scope;
     uint32_t outer_region; /* of the builder, to return to */
     bool returns;          /* a return stands in it */
     uint32_t prologue;     /* the last of the nodes that parameters need, or 0 */
     uint32_t outer_dead, outer_dead_at;
+    struct ended_if outer_ended;
 };
 
 enum scope_kind {
@@ -83,9 +89,7 @@ struct trace {
     VEC(uint32_t) file_strings; /* file id to string of the module */
     uint32_t file, line, column, last_line;
     uint32_t dead, dead_at; /* region that collects dead code, or 0; number of scopes open when it began */
-    uint32_t ended_if, ended_elif, ended_head,
-        ended_last;             /* the if statement that ended last: first and last scope ids,
-                                                              first and last IF nodes */
+    struct ended_if ended;
     uint64_t threadgroup_bytes; /* of the arrays of the kernel */
     VEC(struct frame) frames;
     VEC(struct scope) scopes;

@@ -72,7 +72,7 @@ uint32_t trace_open_scope(const struct trace *t)
 
 uint32_t trace_ended_if(const struct trace *t)
 {
-    return t->ended_if;
+    return t->ended.first;
 }
 
 sk_status trace_end_scope(struct trace *t, uint32_t scope, sk_error *err)
@@ -81,12 +81,9 @@ sk_status trace_end_scope(struct trace *t, uint32_t scope, sk_error *err)
     TRY(trace_innermost(t, scope, &s, err));
     switch ((enum scope_kind)s->kind) {
     case SCOPE_KIND_IF:
-        t->ended_if = s->first_if;
-        t->ended_elif = s->id;
-        t->ended_head = s->head;
-        t->ended_last = s->construct;
+        t->ended = (struct ended_if){.first = s->first_if, .last = s->id, .head = s->head, .tail = s->construct};
         break;
-    case SCOPE_KIND_ELSE: t->ended_if = 0; break;
+    case SCOPE_KIND_ELSE: t->ended = (struct ended_if){0}; break;
     case SCOPE_KIND_RANGE: trace_end_range(t, s); break;
     case SCOPE_KIND_WHILE: TRY(trace_end_while(t, s, err)); break;
     case SCOPE_KIND_WHILE_HEAD:
@@ -147,8 +144,8 @@ sk_status trace_if(struct trace *t, struct tv cond, uint32_t *scope, sk_error *e
 /* The if statement that ended last is the one meant, and it stands in the region where we are. */
 static bool follows_if(const struct trace *t, uint32_t scope)
 {
-    return t->ended_if != 0 && (scope == t->ended_if || scope == t->ended_elif) &&
-           ir_at(t->m, t->ended_head)->region == t->b.region;
+    return t->ended.first != 0 && (scope == t->ended.first || scope == t->ended.last) &&
+           ir_at(t->m, t->ended.head)->region == t->b.region;
 }
 
 /* Nesting inside a region, counted from where the if statement stands: each elif is one region deeper. */
@@ -164,13 +161,13 @@ sk_status trace_else(struct trace *t, uint32_t if_scope, uint32_t *scope, sk_err
 {
     struct scope *s;
     TRY(trace_open(t, err));
-    if (!follows_if(t, if_scope) || ir_region_at(t->m, t->b.region)->last != t->ended_head)
+    if (!follows_if(t, if_scope) || ir_region_at(t->m, t->b.region)->last != t->ended.head)
         return FAIL(t, err, ELSE_LATE, "else_");
-    TRY(trace_push(t, SCOPE_KIND_ELSE, levels_in(t, ir_region(t->m, t->ended_last, 1)), &s, err));
-    s->construct = t->ended_last;
-    s->head = t->ended_head;
+    TRY(trace_push(t, SCOPE_KIND_ELSE, levels_in(t, ir_region(t->m, t->ended.tail, 1)), &s, err));
+    s->construct = t->ended.tail;
+    s->head = t->ended.head;
     t->b.region = ir_region(t->m, s->construct, 1);
-    t->ended_if = 0;
+    t->ended = (struct ended_if){0};
     *scope = s->id;
     return SK_OK;
 }
@@ -200,8 +197,8 @@ sk_status trace_elif(struct trace *t, uint32_t if_scope, struct tv cond, uint32_
     TRY(trace_open(t, err));
     if (!follows_if(t, if_scope))
         return FAIL(t, err, ELSE_LATE, "elif_");
-    const uint32_t first = ir_at(t->m, t->ended_head)->next;
-    const uint32_t inside = ir_region(t->m, t->ended_last, 1);
+    const uint32_t first = ir_at(t->m, t->ended.head)->next;
+    const uint32_t inside = ir_region(t->m, t->ended.tail, 1);
     for (uint32_t k = first; k; k = ir_at(t->m, k)->next)
         if (!is_expression(t, k))
             return FAIL(t, err, ELSE_LATE, "elif_");
@@ -216,8 +213,8 @@ sk_status trace_elif(struct trace *t, uint32_t if_scope, struct tv cond, uint32_
         return status;
     }
     s->construct = ir_construct(&t->b, OP_IF, 1, &id, 2);
-    s->head = t->ended_head;
-    s->first_if = t->ended_if;
+    s->head = t->ended.head;
+    s->first_if = t->ended.first;
     t->b.region = ir_region(t->m, s->construct, 0);
     *scope = s->id;
     return SK_OK;

@@ -217,11 +217,13 @@ sk_status trace_begin(struct trace *t, const struct trace_func_desc *d, uint32_t
                                 .first_scope = t->scopes.n,
                                 .outer_region = t->b.region,
                                 .outer_dead = t->dead,
-                                .outer_dead_at = t->dead_at};
+                                .outer_dead_at = t->dead_at,
+                                .outer_ended = t->ended};
     VEC_PUSH(t->mem, &t->frames, frame);
     t->b.func = id;
     t->b.region = f->region;
     t->dead = 0;
+    t->ended = (struct ended_if){0};
     if (d->kernel)
         t->threadgroup_bytes = 0;
     *func = id;
@@ -239,8 +241,8 @@ static void leave_frame(struct trace *t)
     t->b.region = frame->outer_region;
     t->dead = frame->outer_dead;
     t->dead_at = frame->outer_dead_at;
+    t->ended = frame->outer_ended;
     t->frames.n--;
-    t->ended_if = 0;
 }
 
 /* Whether control can leave the region by its end. */

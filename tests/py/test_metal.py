@@ -34,6 +34,8 @@ def names(out: F32, a: F32, n: sk.Uint, i: THREAD):
         x = helper(a, i + step)
         y = sk.sqrt(x)
         a[i] = y
+        first = again = y + 1
+        a[i] = first * again
         total += x + y
     out[i] = total
 
@@ -73,7 +75,7 @@ def test_source_map():
 
 
 def test_variables_keep_their_names():
-    for name in ("total", "tile", "step", "x", "y", "seen"):
+    for name in ("total", "tile", "step", "x", "y", "first", "seen"):
         assert any(f" {name}{end}" in names.metal_source for end in (" ", ";", "[")), names.metal_source
 
 
