@@ -144,6 +144,7 @@ struct block {
     enum block_kind kind;
     enum { BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state;
     uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
+    int enter;              /* where the code called __enter__ */
     PyObject *cond, *owner; /* owner: the if of an else or elif; null else */
 };
 
@@ -161,6 +162,7 @@ static PyObject *block_new(struct state *st, const struct session *s, enum block
         b->kind = kind;
         b->state = BLOCK_NEW;
         b->scope = b->last = 0;
+        b->enter = -1;
         b->cond = Py_XNewRef(cond);
         b->owner = Py_XNewRef(owner);
     }
@@ -288,6 +290,7 @@ static PyObject *block_enter(PyObject *self, PyObject *unused)
     if (enter_branch(st, s, b) < 0)
         return NULL;
     b->state = BLOCK_OPEN;
+    b->enter = PyEval_GetFrame() ? compat_lasti(PyEval_GetFrame()) : -1;
     Py_CLEAR(b->cond);
     return Py_NewRef(b->owner ? b->owner : self);
 }
@@ -315,6 +318,8 @@ static PyObject *block_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
         return RAISE(st, OTHER_KERNEL);
     if (TRACE(s, trace_end_scope(s->t, b->scope, &s->err)) != SK_OK)
         return raise_error(st, &s->err);
+    if (caller_leaves_block(st, b->enter))
+        return RAISE(st, BLOCK_LEFT, block_name[b->kind]);
     Py_RETURN_FALSE;
 }
 

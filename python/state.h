@@ -48,16 +48,18 @@ TYPE_TABLE(TYPE)
 #define NAME_TABLE(NAME)                                                                                               \
     NAME(__annotations__) NAME(__closure__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)                \
     NAME(__globals__) NAME(__name__) NAME(__qualname__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars)        \
-    NAME(co_code) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
+    NAME(co_code) NAME(co_exceptiontable) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
     NAME(co_lines) NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)       \
     NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line)        \
     NAME(column)
 
-/* Instructions whose numbers place.c needs, from the module `opcode`; -1 where this Python has none. */
+/* Instructions whose numbers place.c and leave.c need, from the module `opcode`; -1 where this Python has none. */
 #define OPCODE_TABLE(OPCODE)                                                                                           \
     OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                  \
     OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(RETURN_VALUE)              \
-    OPCODE(COPY) OPCODE(DUP_TOP)
+    OPCODE(COPY) OPCODE(DUP_TOP) OPCODE(NOP) OPCODE(CALL) OPCODE(POP_TOP) OPCODE(POP_EXCEPT) OPCODE(BEFORE_WITH)          \
+    OPCODE(JUMP_FORWARD) OPCODE(JUMP_BACKWARD) OPCODE(POP_JUMP_FORWARD_IF_TRUE) OPCODE(POP_JUMP_IF_TRUE)               \
+    OPCODE(RETURN_CONST)
 /* clang-format on */
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
@@ -150,6 +152,9 @@ const char *place_target(struct state *st, struct session *s);
 struct err_place caller_place(struct state *st);
 /* Whether the caller executes this instruction now; true where that cannot be known. */
 bool caller_executes(struct state *st, int opcode);
+/* leave.c: whether a call of __exit__ is due to Python's return, break or continue in a with block whose __enter__ was
+ * called at the offset `enter` of the same code. False where that cannot be known (before Python 3.11). */
+bool caller_leaves_block(struct state *st, int enter);
 /* From 1; 0 unknown. Of the calling frame, if it is at this line. */
 uint32_t caller_column(struct state *st, const char *file, uint32_t line);
 

@@ -255,13 +255,13 @@ static bool is_empty(sk_size s)
 static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch *out, sk_error *err)
 {
     const sk_size g = l->threadgroup;
+    if (is_empty(g))
+        return ERR(err, GROUP_EMPTY, g.x, g.y, g.z);
     const uint64_t xy = (uint64_t)g.x * g.y, most = UINT64_MAX;
     const uint64_t n = g.z && xy > most / g.z ? most : xy * g.z;
     if (n > p->max_threads)
         return ERR(err, GROUP_TOO_LARGE, g.x, g.y, g.z, (unsigned long long)n, kernel_name(p->function), p->max_threads,
                    p->function->library->device->backend->name);
-    if (l->threads && is_empty(g) && !is_empty(l->grid))
-        return ERR(err, GROUP_EMPTY, g.x, g.y, g.z);
     *out = *l;
     if (l->threads)
         return SK_OK;
@@ -283,7 +283,7 @@ sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_
     sk_launch l;
     TRY(check_args(pipeline, launch, err));
     TRY(check_sizes(pipeline, launch, &l, err));
-    if (is_empty(l.grid) || is_empty(l.threadgroup))
+    if (is_empty(l.grid))
         return SK_OK;
     struct mem mem;
     context_mem(pipeline->head.ctx, &mem);

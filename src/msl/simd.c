@@ -1,7 +1,7 @@
 /* simd.c - simdgroup and quadgroup operations.
  *
  * Metal asks that deltas, masks and the lane of a broadcast are the same in all lanes, and leaves lanes past the end
- * undefined. Where that is not plain to see, a helper goes through all deltas, or guards the lane. An absent or inactive
+ * undefined. Where that is not plain to see, a helper guards the lane, or goes through all deltas. An absent or inactive
  * lane is undefined in Metal and stays so. Metal's shuffles take no bool, bfloat or 64-bit values: they travel as others.
  */
 #include "msl/msl_ops.h"
@@ -83,20 +83,22 @@ static void open_helper(struct clike *p, const struct helper *h, const char *par
     buf_fmt(p->b, " a%s) {\n", params);
 }
 
-/* a of a lane that may lie past the end. */
+/* The lane, delta or mask, the same in all lanes unless it is shuffle's, may lie past the end. */
 static void write_guarded(struct clike *p, const struct helper *h)
 {
-    const enum op op = (enum op)h->extra;
-    char lane[32];
+    const enum op op = (enum op)h->extra, simd = simd_of(op);
+    const bool own = simd == OP_SIMD_SHUFFLE_UP || simd == OP_SIMD_SHUFFLE_DOWN;
     const unsigned n = lanes(op);
-    memcpy(lane, n == 4 ? "ushort(lane & 3)" : "ushort(lane & 31)", n == 4 ? 17 : 18);
-    open_helper(p, h, ", ulong lane");
+    open_helper(p, h, ", ulong n");
     buf_str(p->b, "    ");
     clike_type(p, h->type);
     buf_str(p->b, " b = ");
-    put_native(p, op, h->type, "a", NULL, lane);
-    buf_fmt(p->b, ";\n    return lane < %u ? b : ", n);
-    clike_zero(p, h->type);
+    put_native(p, op, h->type, "a", NULL, n == 4 ? "ushort(n & 3)" : "ushort(n & 31)");
+    buf_fmt(p->b, ";\n    return n < %u ? b : ", n);
+    if (own)
+        buf_char(p->b, 'a');
+    else
+        clike_zero(p, h->type);
     buf_str(p->b, ";\n}\n");
 }
 
@@ -178,14 +180,14 @@ static void write_wide(struct clike *p, const struct helper *h)
     buf_fmt(p->b, "    }\n    return %s(result);\n}\n", t);
 }
 
-static const char *helper_name(enum op op)
+static const char *helper_name(enum op op, bool varying)
 {
     /* "spork_" and Metal's name, for each row. */
-    static const char *const names[] = {
-#define OP(ID, name, n, rule, classes, effects, msl, doc) "spork_" msl,
+    static const char *const names[][2] = {
+#define OP(ID, name, n, rule, classes, effects, msl, doc) {"spork_" msl, "spork_" msl "_varying"},
 #include "ir/ops.def"
     };
-    return names[op - 1];
+    return names[op - 1][varying];
 }
 
 /* ---- printing -------------------------------------------------------------------------------------------------- */
@@ -237,11 +239,13 @@ static void put_move(struct clike *p, uint32_t id)
         if (inside)
             put_direct(p, id, uniform ? op : shuffle, 0);
         else
-            clike_call(p, clike_helper(p, write_guarded, helper_name(shuffle), x->type, shuffle), id);
+            clike_call(p, clike_helper(p, write_guarded, helper_name(shuffle, false), x->type, shuffle), id);
     } else if (uniform && (inside || rotates)) {
         put_direct(p, id, op, inside ? 0 : n - 1);
+    } else if (uniform && x->n == 2) {
+        clike_call(p, clike_helper(p, write_guarded, helper_name(op, false), x->type, op), id);
     } else {
-        clike_call(p, clike_helper(p, write_varying, helper_name(op), x->type, op), id);
+        clike_call(p, clike_helper(p, write_varying, helper_name(op, true), x->type, op), id);
     }
 }
 
@@ -266,7 +270,7 @@ void msl_collective(struct clike *p, uint32_t id, enum prec prec)
             CLIKE_FAIL(p, id, PRINT_WIDE_COLLECTIVE, p->d->name, op_info[op].name);
             return;
         }
-        clike_call(p, clike_helper(p, write_wide, helper_name(op), x->type, op), id);
+        clike_call(p, clike_helper(p, write_wide, helper_name(op, false), x->type, op), id);
         return;
     }
     if (moves && x->n > 1)

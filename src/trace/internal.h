@@ -57,6 +57,12 @@ enum scope_kind {
     SCOPE_KIND_WHERE_SECOND
 };
 
+enum range_form {
+    RANGE_PLAIN,   /* the variable plus the step cannot pass the type's ends */
+    RANGE_CLIPPED, /* the last step is cut to end at stop */
+    RANGE_COUNTED  /* the first ARG counts down, the second is the variable */
+};
+
 struct scope {
     uint32_t id;
     uint8_t kind;       /* enum scope_kind */
@@ -70,7 +76,7 @@ struct scope {
     uint32_t test;                        /* the IF that holds the body; WHILE_HEAD: none yet */
     uint32_t break_block, continue_block; /* made when first needed: around the LOOP, around the body */
     uint32_t bounds[3];                   /* RANGE: start, stop, step */
-    bool counted;                         /* RANGE: the first ARG counts down, the second is the variable */
+    uint8_t form;                         /* RANGE: enum range_form */
     uint32_t first_frozen;                /* WHILE: into trace.frozen */
     struct tv first;                      /* WHERE_SECOND: the first value, used */
 };

@@ -173,6 +173,13 @@ static uint32_t count_up(struct trace *t, uint32_t from, uint32_t to, uint32_t s
     return ir_op3(&t->b, OP_SELECT, there, n, ir_zero(t->m, (ir_type)u));
 }
 
+static uint32_t assert_step(struct trace *t, uint32_t step, enum scalar s)
+{
+    const uint32_t nonzero = ir_op2(&t->b, OP_NE, step, ir_zero(t->m, (ir_type)s));
+    (void)ir_node(&t->b, OP_ASSERT, TYPE_VOID, 1, &nonzero, 0, ir_string(t->m, "the step of sk.range is not 0"));
+    return nonzero;
+}
+
 static uint32_t trip_count(struct trace *t, const uint32_t bounds[3], enum scalar s)
 {
     const enum scalar u = unsigned_of(s);
@@ -185,15 +192,45 @@ static uint32_t trip_count(struct trace *t, const uint32_t bounds[3], enum scala
     }
     const uint32_t by = ir_convert(&t->b, (ir_type)u, bounds[2]);
     const uint32_t up = count_up(t, bounds[0], bounds[1], by, u);
-    const uint32_t nonzero = ir_op2(&t->b, OP_NE, bounds[2], zero);
-    (void)ir_node(&t->b, OP_ASSERT, TYPE_VOID, 1, &nonzero, 0, ir_string(t->m, "the step of sk.range is 0"));
+    const uint32_t nonzero = assert_step(t, bounds[2], s);
     const uint32_t none = ir_zero(t->m, (ir_type)u);
-    if (!is_signed(s))
-        return ir_op3(&t->b, OP_SELECT, nonzero, up, none);
     const uint32_t back = ir_op1(&t->b, OP_NEG, by);
     const uint32_t down = count_up(t, bounds[1], bounds[0], back, u);
     const uint32_t is_up = ir_op2(&t->b, OP_GT, bounds[2], zero);
     return ir_op3(&t->b, OP_SELECT, is_up, up, ir_op3(&t->b, OP_SELECT, nonzero, down, none));
+}
+
+/* Sizes that a launch fills in are at least 1. */
+static bool is_size(const struct trace *t, uint32_t id)
+{
+    while (ir_at(t->m, id)->op == OP_EXTRACT || ir_at(t->m, id)->op == OP_CONVERT)
+        id = ir_in(t->m, id)[0];
+    const struct node *const x = ir_at(t->m, id);
+    if (x->op != OP_PARAM)
+        return false;
+    const unsigned a = t->m->params.at[t->m->funcs.at[t->b.func].first_param + x->imm].attribute;
+    return a == ATTR_THREAD_EXECUTION_WIDTH || (a && strstr(attr_info[a].metal, "s_per_"));
+}
+
+static bool steps_down(const struct trace *t, uint32_t step)
+{
+    return ir_is_const(t->m, step) && is_signed((enum scalar)trace_node_type(t, step)) && constant_value(t, step) >> 63;
+}
+
+static enum range_form range_form(const struct trace *t, const uint32_t bounds[3], enum scalar s)
+{
+    if (!ir_is_const(t->m, bounds[2])) /* the sign of a step that only the launch knows decides the direction */
+        return is_signed(s) ? RANGE_COUNTED : RANGE_CLIPPED;
+    return cannot_wrap(t, bounds[1], constant_value(t, bounds[2]), s) ? RANGE_PLAIN : RANGE_CLIPPED;
+}
+
+/* Where the variable of a loop that is not counted starts: at stop, so that nothing runs, if its step turns out 0. */
+static uint32_t range_start(struct trace *t, const uint32_t bounds[3], enum scalar s)
+{
+    if (ir_is_const(t->m, bounds[2]) || is_size(t, bounds[2]))
+        return bounds[0];
+    const uint32_t nonzero = assert_step(t, bounds[2], s);
+    return ir_op3(&t->b, OP_SELECT, nonzero, bounds[0], bounds[1]);
 }
 
 sk_status trace_range(struct trace *t, struct tv start, struct tv stop, struct tv step, struct tv *var, uint32_t *scope,
@@ -212,26 +249,23 @@ sk_status trace_range(struct trace *t, struct tv start, struct tv stop, struct t
     TRY(range_type(t, v, &s, &narrowed, err));
     for (unsigned k = 0; k < 3; k++)
         TRY(range_bound(t, v[k], s, narrowed, &bounds[k], err));
-    const bool constant = ir_is_const(t->m, bounds[2]);
-    const uint64_t by = constant ? constant_value(t, bounds[2]) : 0;
-    if (constant && by == 0)
+    if (ir_is_const(t->m, bounds[2]) && constant_value(t, bounds[2]) == 0)
         return FAIL(t, err, RANGE_STEP);
     TRY(trace_push(t, SCOPE_KIND_RANGE, 4, &sc, err));
     memcpy(sc->bounds, bounds, sizeof bounds);
-    sc->counted = !constant || !cannot_wrap(t, bounds[1], by, s);
-    uint32_t first[2] = {bounds[0], bounds[0]};
-    if (sc->counted)
-        first[0] = trip_count(t, bounds, s);
-    const uint32_t loop = ir_construct(&t->b, OP_LOOP, sc->counted ? 2 : 1, first, 1);
+    sc->form = (uint8_t)range_form(t, bounds, s);
+    const bool counted = sc->form == RANGE_COUNTED;
+    uint32_t first[2] = {counted ? trip_count(t, bounds, s) : range_start(t, bounds, s), bounds[0]};
+    const uint32_t loop = ir_construct(&t->b, OP_LOOP, counted ? 2 : 1, first, 1);
     sc->construct = sc->head = loop;
     t->b.region = ir_region(t->m, loop, 0);
     const uint32_t head = ir_arg(t->m, loop, 0);
-    const enum op compare = sc->counted ? OP_NE : is_signed(s) && by >> 63 ? OP_GT : OP_LT;
-    const uint32_t against = sc->counted ? ir_zero(t->m, trace_node_type(t, head)) : bounds[1];
+    const enum op compare = counted ? OP_NE : steps_down(t, bounds[2]) ? OP_GT : OP_LT;
+    const uint32_t against = counted ? ir_zero(t->m, trace_node_type(t, head)) : bounds[1];
     const uint32_t cond = ir_op2(&t->b, compare, head, against);
     sc->test = ir_construct(&t->b, OP_IF, 1, &cond, 2);
     t->b.region = ir_region(t->m, sc->test, 0);
-    *var = trace_value(t, ir_arg(t->m, loop, sc->counted ? 1 : 0));
+    *var = trace_value(t, ir_arg(t->m, loop, counted ? 1 : 0));
     *scope = sc->id;
     return SK_OK;
 }
@@ -240,6 +274,17 @@ sk_status trace_range(struct trace *t, struct tv start, struct tv stop, struct t
 static bool repeats(const struct trace *t, const struct scope *s)
 {
     return s->continue_block || !trace_is_dead_end(t);
+}
+
+/* i plus the step, but not past stop: the distance to stop, taken in the unsigned type, never wraps. */
+static uint32_t clipped_step(struct trace *t, struct ir_builder *b, uint32_t i, const uint32_t bounds[3])
+{
+    const ir_type s = trace_node_type(t, i), u = (ir_type)unsigned_of((enum scalar)s);
+    const bool down = steps_down(t, bounds[2]);
+    const uint32_t from = ir_convert(b, u, down ? bounds[1] : i), to = ir_convert(b, u, down ? i : bounds[1]);
+    const uint32_t by = down ? ir_const(t->m, u, 0 - constant_value(t, bounds[2])) : ir_convert(b, u, bounds[2]);
+    const uint32_t step = ir_op2(b, OP_MIN, by, ir_op2(b, OP_SUB, to, from));
+    return ir_op2(b, down ? OP_SUB : OP_ADD, i, ir_convert(b, s, step));
 }
 
 void trace_end_range(struct trace *t, const struct scope *s)
@@ -251,11 +296,12 @@ void trace_end_range(struct trace *t, const struct scope *s)
     b.place = s->place;
     uint32_t next[2];
     unsigned n = 0;
-    if (s->counted) {
+    if (s->form == RANGE_COUNTED) {
         const uint32_t left = ir_arg(t->m, s->construct, 0);
         next[n++] = ir_op2(&b, OP_SUB, left, ir_const(t->m, trace_node_type(t, left), 1));
     }
-    next[n] = ir_op2(&b, OP_ADD, ir_arg(t->m, s->construct, n), s->bounds[2]);
+    const uint32_t i = ir_arg(t->m, s->construct, n);
+    next[n] = s->form == RANGE_CLIPPED ? clipped_step(t, &b, i, s->bounds) : ir_op2(&b, OP_ADD, i, s->bounds[2]);
     (void)ir_br(&b, s->construct, n + 1, next);
 }
 

@@ -118,7 +118,8 @@ static void test_launches(void)
     CHECK_EQ(launch(&m, l, &err), SK_OK);
     l = good;
     l.threadgroup.z = 0;
-    CHECK_EQ(launch(&m, l, &err), SK_OK);
+    CHECK_EQ(launch(&m, l, &err), SK_ERR_VALUE);
+    CHECK(strstr(err.message, "64x1x0 has no threads"));
 
     l = good;
     l.n_args = 3;

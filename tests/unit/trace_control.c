@@ -3,7 +3,7 @@
 
 /* ---- range ------------------------------------------------------------------------------------------------------------- */
 
-/* Its type, and '+' after it if the loop counts: or the error. */
+/* Its type, then '~' if the last step is cut, '+' if the loop counts; or the error. */
 static const char *range(struct tv start, struct tv stop, struct tv step)
 {
     static char text[40];
@@ -13,8 +13,11 @@ static const char *range(struct tv start, struct tv stop, struct tv step)
         return error_name();
     const struct ir_module *const m = trace_module(t);
     const uint32_t loop = ir_region_at(m, ir_at(m, var.id)->region)->owner;
-    (void)snprintf(text, sizeof text, "%s%s", type_name(var), ir_at(m, loop)->n == 2 ? "+" : "");
+    (void)snprintf(text, sizeof text, "%s", type_name(var));
     CHECK_EQ(trace_end_scope(t, scope, &err), SK_OK);
+    const uint32_t br = ir_region_at(m, ir_region(m, ir_region_at(m, ir_region(m, loop, 0))->last, 0))->last;
+    const bool clipped = ir_at(m, ir_in(m, ir_in(m, br)[0])[1])->op != OP_CONST;
+    (void)strcat(text, ir_at(m, loop)->n == 2 ? "+" : clipped ? "~" : "");
     return text;
 }
 
@@ -26,23 +29,23 @@ static void test_range(void)
     CHECK_EQ_STR(range(tv_int(-3), tv_int(3), tv_int(1)), "i32");
     CHECK_EQ_STR(range(tv_int(9), tv_int(0), tv_int(-1)), "i32");
     CHECK_EQ_STR(range(tv_int(0), tv_int(10), tv_int(3)), "u32");
-    CHECK_EQ_STR(range(tv_int(0), (struct tv){.kind = TV_INT, .magnitude = 0xffffffff}, tv_int(3)), "u32+");
-    CHECK_EQ_STR(range(tv_int(0), tv_int(-2147483647), tv_int(-5)), "i32+");
+    CHECK_EQ_STR(range(tv_int(0), (struct tv){.kind = TV_INT, .magnitude = 0xffffffff}, tv_int(3)), "u32~");
+    CHECK_EQ_STR(range(tv_int(0), tv_int(-2147483647), tv_int(-5)), "i32~");
     CHECK_EQ_STR(range(tv_int(0), tv_int(-2147483640), tv_int(-5)), "i32");
     CHECK_EQ_STR(range(tv_int(0), val[S_U32], tv_int(1)), "u32");
     CHECK_EQ_STR(range(val[S_U32], tv_int(0), tv_int(-1)), "i32");
     CHECK_EQ_STR(range(tv_int(-1), val[S_U8], tv_int(1)), "i32");
     CHECK_EQ_STR(range(tv_int(-1), val[S_U64], tv_int(1)), "i64");
-    CHECK_EQ_STR(range(tv_int(0), val[S_U32], tv_int(4)), "u32+");
+    CHECK_EQ_STR(range(tv_int(0), val[S_U32], tv_int(4)), "u32~");
     CHECK_EQ_STR(range(tv_int(0), tid, tv_int(4)), "u32");
-    CHECK_EQ_STR(range(tv_int(0), val[S_U8], tv_int(4)), "u8+");
+    CHECK_EQ_STR(range(tv_int(0), val[S_U8], tv_int(4)), "u8~");
     CHECK_EQ_STR(range(val[S_U32], val[S_U8], tv_int(4)), "u32"); /* stop is small */
     CHECK_EQ(trace_binary(t, OP_DIV_FLOOR, val[S_U32], tv_int(8), &v, &err), SK_OK);
     CHECK_EQ_STR(range(tv_int(0), v, tv_int(8)), "u32");
     CHECK_EQ(trace_binary(t, OP_MUL, v, tv_int(8), &v, &err), SK_OK);
     CHECK_EQ_STR(range(tv_int(0), v, tv_int(8)), "u32");
-    CHECK_EQ_STR(range(tv_int(0), v, tv_int(9)), "u32+");
-    CHECK_EQ_STR(range(tv_int(0), val[S_U32], val[S_U32]), "u32+");
+    CHECK_EQ_STR(range(tv_int(0), v, tv_int(9)), "u32~");
+    CHECK_EQ_STR(range(tv_int(0), val[S_U32], val[S_U32]), "u32~");
     CHECK_EQ_STR(range(tv_int(0), val[S_I32], val[S_I8]), "i32+");
     CHECK_EQ_STR(range(val[S_I32], val[S_U32], tv_int(1)), "MIXED_SIGNS");
     CHECK_EQ_STR(range(val[S_I8], val[S_I64], tv_int(1)), "i64");
