@@ -1,9 +1,11 @@
 /* reduce.c - a failing program made smaller, for a person to read.
  *
  * Tries, from large to small: a construct or a statement gone (its values zero where they are used), a value zero, a condition
- * constant. What the verifier accepts and still fails is kept. Rounds end when none of it helps any more.
+ * constant. What the verifier accepts and still fails is kept. Rounds end when none of it helps any more, or after a minute.
  */
 #include "fuzz/diff.h"
+
+#include <unistd.h>
 
 #include "pass/util.h"
 
@@ -13,10 +15,11 @@ struct reducer {
     uint64_t seed;
     struct ir_module *best;
     struct diff_failure *f;
-    unsigned tries;
+    uint64_t end; /* when to be content */
 };
 
-#define MAX_TRIES 6000u
+#define REDUCE_SECONDS 60u
+#define TRY_SECONDS 1u /* a changed program may run for ever */
 
 /* Every use of `from` becomes zero. */
 static void use_zero(struct ir_module *m, uint32_t from)
@@ -100,15 +103,15 @@ static bool attempt(struct reducer *r, uint32_t id, enum trick trick)
 {
     struct diff_failure f = {0};
     sk_error err = {0};
-    if (r->tries >= MAX_TRIES)
+    if (os_nanoseconds() > r->end)
         return false;
     struct ir_module *const m = ir_module_clone(r->mem, r->best);
     if (!apply(m, id, trick) || ir_verify(m, &err) != SK_OK) {
         ir_module_free(m);
         return false;
     }
-    r->tries++;
     diff_stop = 0;
+    (void)alarm(TRY_SECONDS);
     /* The same kind of failure: its message begins alike. */
     if (diff_check(r->mem, r->p, m, r->seed, &f) || strncmp(f.what, r->f->what, 6) != 0) {
         ir_module_free(m);
@@ -131,7 +134,8 @@ static bool attached(const struct ir_module *m, uint32_t id)
 struct ir_module *diff_reduce(struct mem *mem, const struct gen_program *p, uint64_t seed, struct diff_failure *f)
 {
     struct reducer r = {.mem = mem, .p = p, .seed = seed, .best = ir_module_clone(mem, p->m), .f = f};
-    for (bool progress = true; progress && r.tries < MAX_TRIES;) {
+    r.end = os_nanoseconds() + REDUCE_SECONDS * (uint64_t)1000000000;
+    for (bool progress = true; progress && os_nanoseconds() < r.end;) {
         progress = false;
         for (unsigned trick = 0; trick < TRICK_COUNT; trick++)
             for (uint32_t id = r.best->nodes.n - 1; id > 0; id--)

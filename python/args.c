@@ -169,6 +169,24 @@ static PyObject *dlpack_capsule(struct state *st, PyObject *o)
     return capsule;
 }
 
+/* An exporter that refuses says why by an exception: it becomes the reason of ours. */
+static int refused(struct state *st, const struct param_spec *p)
+{
+    PyObject *type, *value, *traceback;
+    if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_MemoryError))
+        return -1;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *text = value ? PyObject_Str(value) : NULL;
+    const char *why = text ? PyUnicode_AsUTF8(text) : NULL;
+    PyErr_Clear();
+    (void)RAISE(st, ARRAY_REFUSED, p->text, dtype_of(p->dtype)->name, why ? why : "it refuses");
+    Py_XDECREF(text);
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(traceback);
+    return -1;
+}
+
 /* Memory that the processor can read: ordinary, or a GPU's host-side or managed memory. */
 static int dlpack_device(struct state *st, const struct param_spec *p, PyObject *o)
 {
@@ -178,7 +196,7 @@ static int dlpack_device(struct state *st, const struct param_spec *p, PyObject 
                           : -1;
     Py_XDECREF(device);
     if (PyErr_Occurred())
-        return -1;
+        return refused(st, p);
     return kind == DL_CPU || kind == DL_CUDA_HOST || kind == DL_CUDA_MANAGED || kind == DL_ROCM_HOST
                ? 0
                : RAISE_INT(st, ARRAY_ELSEWHERE, p->text, (int)kind);
@@ -187,8 +205,10 @@ static int dlpack_device(struct state *st, const struct param_spec *p, PyObject 
 static int take_dlpack(struct state *st, const struct param_spec *p, const sk_arg_info *info, PyObject *o,
                        struct held_arg *held, sk_arg *out)
 {
-    if (dlpack_device(st, p, o) < 0 || !(held->object = dlpack_capsule(st, o)))
+    if (dlpack_device(st, p, o) < 0)
         return -1;
+    if (!(held->object = dlpack_capsule(st, o)))
+        return refused(st, p);
     /* The capsule keeps its name, so that its destructor gives the tensor back. */
     held->kind = HELD_CAPSULE;
     const struct dl_tensor *t;
@@ -236,7 +256,7 @@ static int take_buffer(struct state *st, const struct param_spec *p, const sk_ar
         PyErr_Clear();
         if (exports && is_bfloat16(st, o))
             status = take_bfloat16(st, p, info, o, held, out);
-        else if (PyObject_HasAttr(o, st->str.__dlpack__) && PyObject_HasAttr(o, st->str.__dlpack_device__))
+        else if (!PyType_Check(o) && PyObject_HasAttr(o, st->str.__dlpack__) && PyObject_HasAttr(o, st->str.__dlpack_device__))
             status = take_dlpack(st, p, info, o, held, out);
         else
             status = RAISE_INT(st, NOT_AN_ARRAY, p->text, dtype_of(p->dtype)->name, type_name(o));

@@ -5,15 +5,40 @@
 
 /* ---- one at a time ----------------------------------------------------------------------------------------------- */
 
+/* A thread that waits for a kernel another thread traces or compiles. */
+struct waiter {
+    struct waiter *next;
+    const struct kernel *kernel;
+    unsigned long thread;
+};
+
+/* Whether the kernel's owner waits, perhaps through others, for one that this thread owns: each could wait for ever. */
+static bool waits_for(const struct state *st, const struct kernel *k, unsigned long thread)
+{
+    const struct waiter *w = st->waiters;
+    while (k->lock_thread != thread && w) {
+        const unsigned long owner = k->lock_thread;
+        for (w = st->waiters; w && w->thread != owner; w = w->next)
+            ;
+        k = w ? w->kernel : k;
+    }
+    return k->lock_thread == thread;
+}
+
 /* Takes the kernel's lock; another thread's tracing or compiling is waited for without the GIL. */
 static int kernel_lock(struct state *st, struct kernel *k)
 {
     const unsigned long thread = PyThread_get_thread_ident();
     if (!PyThread_acquire_lock(k->lock, NOWAIT_LOCK)) {
-        if (k->lock_thread == thread)
+        if (waits_for(st, k, thread))
             return RAISE_INT(st, KERNEL_IN_ITSELF, PyUnicode_AsUTF8(k->name));
+        struct waiter self = {st->waiters, k, thread};
+        st->waiters = &self;
         Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock(k->lock, WAIT_LOCK);
-        Py_END_ALLOW_THREADS
+        Py_END_ALLOW_THREADS struct waiter **at = &st->waiters;
+        while (*at != &self)
+            at = &(*at)->next;
+        *at = self.next;
     }
     k->lock_thread = thread;
     return 0;

@@ -113,7 +113,7 @@ int operand(struct state *st, struct session *s, PyObject *o, struct tv *out)
     const int status = weak_number(st, o, out);
     if (status <= 0)
         return status;
-    if (PyObject_HasAttr(o, st->str.ndim))
+    if (!is_scalar(st, o))
         return RAISE_INT(st, ARRAY_OPERAND, type_name(o));
     if (PyCallable_Check(o))
         return RAISE_INT(st, CALLABLE_OPERAND, type_name(o));

@@ -307,11 +307,12 @@ static const char *cell_name(struct state *st, struct code_info *c, Py_ssize_t k
 static bool target_after(struct state *st, struct code_info *c, uint32_t k, const char **name)
 {
     unsigned argument = 0;
+    const bool precall = c->unit[2 * k] == st->opcode.PRECALL; /* 3.11: once specialised, it does the work of its CALL */
     *name = NULL;
     k++;
 #if PY_VERSION_HEX >= 0x030B0000
-    while (k < c->n_units && c->unit[2 * k] == 0) /* the instruction's caches: CACHE is 0 */
-        k++;
+    while (k < c->n_units && (c->unit[2 * k] == 0 || (precall && c->unit[2 * k] == st->opcode.CALL)))
+        k++; /* the instruction's caches: CACHE is 0 */
 #endif
     if (k < c->n_units &&
         (c->unit[2 * k] == st->opcode.COPY || c->unit[2 * k] == st->opcode.DUP_TOP)) /* a = b = …, := */

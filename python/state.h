@@ -59,12 +59,13 @@ TYPE_TABLE(TYPE)
     OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(RETURN_VALUE)              \
     OPCODE(COPY) OPCODE(DUP_TOP) OPCODE(NOP) OPCODE(CALL) OPCODE(POP_TOP) OPCODE(POP_EXCEPT) OPCODE(BEFORE_WITH)          \
     OPCODE(JUMP_FORWARD) OPCODE(JUMP_BACKWARD) OPCODE(POP_JUMP_FORWARD_IF_TRUE) OPCODE(POP_JUMP_IF_TRUE)               \
-    OPCODE(RETURN_CONST)
+    OPCODE(RETURN_CONST) OPCODE(PRECALL)
 /* clang-format on */
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
 
 struct session;
+struct waiter;
 
 struct state {
 #define TYPE(field, spec) PyTypeObject *field;
@@ -91,6 +92,7 @@ struct state {
     struct mem mem;
     struct arena text;
     struct session *sessions; /* kernels being traced, newest first */
+    struct waiter *waiters;   /* threads that wait for a kernel (kernel.c) */
     uint64_t last_session;
     unsigned long main_thread;
     sk_context *context;       /* made at first use */

@@ -185,7 +185,9 @@ SK_API sk_value sk_bool(bool b);
 
 /* Kernels and routines. Parameters come first. A routine may be traced before a kernel or inside one; its parameters are
  * values and pointers. */
-#define sk_kernel_begin(t, name) sk_kernel_begin_at((t), (name), SK_HERE)
+enum { SK_FAST_MATH = 1, SK_NO_CONTRACT = 2 }; /* options of a kernel: fast maths throughout; a*b+c never becomes fma */
+#define sk_kernel_begin(t, name) sk_kernel_begin_at((t), (name), 0, SK_HERE)
+#define sk_kernel_begin_with(t, name, options) sk_kernel_begin_at((t), (name), (options), SK_HERE)
 #define sk_kernel_end(t) sk_routine_end_at((t), SK_HERE)
 #define sk_routine_begin(t, name, result)                                                                              \
     sk_routine_begin_at((t), (name), (result), SK_HERE) /* result: SK_VOID for none */
@@ -193,7 +195,7 @@ SK_API sk_value sk_bool(bool b);
 #define sk_call(t, routine, n, args) sk_call_at((t), (routine), (n), (args), SK_HERE)
 #define sk_return(t) sk_return_at((t), SK_HERE)
 #define sk_return_value(t, v) sk_return_value_at((t), (v), SK_HERE)
-SK_API void sk_kernel_begin_at(sk_tracer *t, const char *name, SK_FROM);
+SK_API void sk_kernel_begin_at(sk_tracer *t, const char *name, unsigned options, SK_FROM);
 SK_API sk_routine sk_routine_begin_at(sk_tracer *t, const char *name, sk_type result, SK_FROM);
 SK_API void sk_routine_end_at(sk_tracer *t, SK_FROM);
 SK_API sk_value sk_call_at(sk_tracer *t, sk_routine routine, size_t n, const sk_value *args, SK_FROM);
@@ -503,7 +505,7 @@ typedef struct sk_arg {
     size_t size; /* bytes */
 } sk_arg;
 typedef struct sk_launch {
-    sk_size grid; /* threads if `threads`, else threadgroups; a 0 anywhere launches nothing */
+    sk_size grid; /* threads if `threads`, else threadgroups; a 0 in it launches nothing */
     sk_size threadgroup;
     bool threads;
     size_t n_args;

@@ -204,8 +204,15 @@ struct err_place {
 /* Fill `err` (null allowed; the first error of an object stays) and return the row's status.
  * ERR(err, NAME, args…) has no place, ERR_AT(err, place, NAME, args…) has one. */
 sk_status err_set(sk_error *err, enum err_id id, struct err_place at, const char *fmt, ...) SK_PRINTF(4, 5) SK_COLD;
-#define ERR(err, id, ...) err_set((err), ERR_ID_##id, (struct err_place){0}, err_fmt_##id __VA_OPT__(, ) __VA_ARGS__)
-#define ERR_AT(err, at, id, ...) err_set((err), ERR_ID_##id, (at), err_fmt_##id __VA_OPT__(, ) __VA_ARGS__)
+#define ERR(err, id, ...)                                                                                              \
+    err_failed(err_set((err), ERR_ID_##id, (struct err_place){0}, err_fmt_##id __VA_OPT__(, ) __VA_ARGS__))
+#define ERR_AT(err, at, id, ...)                                                                                       \
+    err_failed(err_set((err), ERR_ID_##id, (at), err_fmt_##id __VA_OPT__(, ) __VA_ARGS__))
+/* No row has the status SK_OK; said where analysers see it. */
+static inline sk_status err_failed(sk_status status)
+{
+    return status == SK_OK ? SK_ERR_INVALID : status;
+}
 sk_status err_status(enum err_id id);
 const char *err_name(enum err_id id);
 

@@ -367,11 +367,11 @@ static void put_for_head(struct clike *p, uint32_t loop, uint32_t test)
         if (p->v[arg].form != FORM_FOR)
             continue;
         buf_fmt(p->b, "%s%s", separator, clike_name(p, arg));
-        if (clike_compound(p, next, &op, &left, &right)) {
+        if (clike_compound(p, next, &op, &left, &right) && left == arg) {
             clike_compound_right(p, next, op);
         } else {
             buf_str(p->b, " = ");
-            clike_expr(p, next, PREC_ASSIGN);
+            clike_operand(p, next, PREC_ASSIGN, LITERAL_PLAIN);
         }
         separator = ", ";
     }

@@ -28,7 +28,8 @@ static void number_region(struct clike *p, uint32_t region)
     IR_EACH(p->m, region, id)
     {
         const struct node *const x = at(p, id);
-        p->v[id] = (struct cvalue){.raw = p->v[id].raw, .pos = p->order.n, .next_set = UINT32_MAX};
+        p->v[id] = (struct cvalue){
+            .raw = p->v[id].raw, .pos = p->order.n, .next_set = UINT32_MAX, .range = clike_type_range(x->type)};
         VEC_PUSH(p->mem, &p->order, id);
         for (unsigned k = 0; k < x->n && x->op != OP_RESULT; k++)
             p->v[ir_in(p->m, id)[k]].raw++;
@@ -520,17 +521,37 @@ uint32_t clike_loop_test(const struct clike *p, uint32_t loop)
     return last && at(p, last)->op == OP_BR && at(p, last)->imm == loop ? test : 0;
 }
 
-/* The one br to the loop adds to parameter k what does not change in the loop, and nothing else uses the sum. */
+/* Made of the parameter and of what does not change in the loop, by operations that can as well stand in its head. */
+static bool repeats_in_head(const struct clike *p, uint32_t loop, uint32_t arg, uint32_t id)
+{
+    const struct node *const x = at(p, id);
+    if (is_leaf(p, id) || id == arg)
+        return true;
+    if (p->v[id].mode != MODE_INLINE)
+        return p->v[id].pos < p->v[loop].pos;
+    if (op_info[x->op].effect != EFFECT_PURE || x->op == OP_RESULT)
+        return false;
+    for (unsigned k = 0; k < x->n; k++)
+        if (!repeats_in_head(p, loop, arg, ir_in(p->m, id)[k]))
+            return false;
+    return true;
+}
+
+/* The one br to the loop gives the parameter a value that a for statement's head can compute. */
 static bool is_stepped(const struct clike *p, uint32_t loop, uint32_t br, uint32_t arg)
 {
     const uint32_t next = ir_in(p->m, br)[at(p, arg)->imm];
-    const struct node *const x = at(p, next);
-    if (p->v[arg].mode != MODE_NAMED || ir_type_width(at(p, arg)->type) != 1 ||
-        !(ir_type_class(p->m, at(p, arg)->type) & CLASS_SU) || (x->op != OP_ADD && x->op != OP_SUB) ||
-        p->v[next].mode != MODE_INLINE || x->region != at(p, br)->region || ir_in(p->m, next)[0] != arg)
-        return false;
-    const uint32_t step = ir_in(p->m, next)[1];
-    return is_leaf(p, step) || p->v[step].pos < p->v[loop].pos;
+    const ir_type t = at(p, arg)->type;
+    return p->v[arg].mode == MODE_NAMED && ir_type_width(t) == 1 && p->v[next].mode == MODE_INLINE &&
+           clike_mentions(p, next, arg) && repeats_in_head(p, loop, arg, next);
+}
+
+static bool is_kept(const struct clike *p, uint32_t yield, uint32_t arg)
+{
+    for (unsigned i = 0; yield && i < at(p, yield)->n; i++)
+        if (clike_mentions(p, ir_in(p->m, yield)[i], arg))
+            return true;
+    return false;
 }
 
 /* A for statement, if its test mentions a parameter that its head can step. That one is declared in the head, and so are
@@ -541,26 +562,25 @@ static void settle_for(struct clike *p, uint32_t loop, uint32_t test)
     const uint32_t yield = clike_yield(p, ir_region(p->m, loop, 0));
     const uint32_t first = ir_region_at(p->m, ir_region(p->m, loop, 0))->first;
     ir_type type = TYPE_VOID;
+    uint32_t arg = first;
     if (p->v[loop].raw != 1)
         return;
-    for (unsigned visit = 1; visit < 3; visit++) { /* the counter, then all */
-        uint32_t arg = first;
-        for (unsigned k = 0; k < at(p, br)->n; k++, arg = at(p, arg)->next) {
-            bool kept = true;
-            for (unsigned i = 0; yield && i < at(p, yield)->n; i++)
-                kept = kept && !clike_mentions(p, ir_in(p->m, yield)[i], arg);
-            if (!is_stepped(p, loop, br, arg))
-                continue;
-            if (type == TYPE_VOID && kept && clike_mentions(p, ir_in(p->m, test)[0], arg)) {
-                p->v[loop].form = FORM_FOR;
-                p->v[loop].induct = arg;
-                type = at(p, arg)->type;
-            }
-            if (visit == 2 && type != TYPE_VOID) {
-                p->v[arg].form = FORM_FOR;
-                p->v[arg].in_head = kept && at(p, arg)->type == type;
-            }
-        }
+    for (unsigned k = 0; k < at(p, br)->n && p->v[loop].form != FORM_FOR; k++, arg = at(p, arg)->next) {
+        if (!is_stepped(p, loop, br, arg) || !clike_mentions(p, ir_in(p->m, test)[0], arg))
+            continue;
+        p->v[loop].form = FORM_FOR;
+        p->v[loop].induct = arg;
+        type = is_kept(p, yield, arg) ? TYPE_VOID : at(p, arg)->type;
+    }
+    arg = first;
+    for (unsigned k = 0; k < at(p, br)->n && p->v[loop].form == FORM_FOR; k++, arg = at(p, arg)->next) {
+        if (!is_stepped(p, loop, br, arg))
+            continue;
+        p->v[arg].form = FORM_FOR;
+        if (is_kept(p, yield, arg))
+            continue;
+        type = type == TYPE_VOID ? at(p, arg)->type : type;
+        p->v[arg].in_head = at(p, arg)->type == type;
     }
 }
 

@@ -224,6 +224,63 @@ static bool arithmetic(const struct clike *p, uint32_t id, struct range *r)
 
 /* ---- counters: within { if i < b { … } } after i = a, stepping up, i is at least a and less than b --------------- */
 
+static bool same_bits(const struct clike *p, uint32_t a, uint32_t b)
+{
+    const struct node *const x = ir_at(p->m, a), *const y = ir_at(p->m, b);
+    return a == b || (x->op == OP_CONST && y->op == OP_CONST && x->imm == y->imm);
+}
+
+/* The integer that `id` is, or is a conversion of to another of its width. */
+static uint32_t unconverted(const struct clike *p, uint32_t id)
+{
+    const struct node *const x = ir_at(p->m, id);
+    if (x->op != OP_CONVERT)
+        return id;
+    const ir_type from = ir_at(p->m, x->in[0])->type;
+    return (ir_type_class(p->m, from) & CLASS_SU) && ir_type_width(from) == 1 &&
+                   scalar_info[from].bits == scalar_info[ir_type_scalar(x->type)].bits
+               ? x->in[0]
+               : id;
+}
+
+/* The node is i + min(step, stop - i), or i - min(step, i - stop), whose distance is of the unsigned type: it gets as far as
+ * stop, where i comes from the other side of it. Returns stop as it stands in the distance, 0: it is no such node. */
+static uint32_t clipped_at(const struct clike *p, uint32_t id, uint32_t i)
+{
+    const struct node *const x = ir_at(p->m, id);
+    if ((x->op != OP_ADD && x->op != OP_SUB) || ir_type_width(x->type) != 1 || x->in[0] != i)
+        return 0;
+    const uint32_t m = unconverted(p, x->in[1]);
+    const struct node *const min = ir_at(p->m, m);
+    if (min->op != OP_MIN || ir_type_class(p->m, min->type) != CLASS_U)
+        return 0;
+    for (unsigned k = 0; k < 2; k++) {
+        const struct node *const d = ir_at(p->m, min->in[k]);
+        const unsigned at_i = x->op == OP_ADD;
+        if (d->op == OP_SUB && unconverted(p, d->in[at_i]) == i)
+            return unconverted(p, d->in[!at_i]);
+    }
+    return 0;
+}
+
+/* Such a node where `i` is on that side: inside of what a test of it guards. */
+static bool is_clipped(const struct clike *p, uint32_t id)
+{
+    const struct node *const x = ir_at(p->m, id);
+    const uint32_t i = x->n == 2 ? ir_in(p->m, id)[0] : 0, stop = i ? clipped_at(p, id, i) : 0;
+    uint32_t below = x->region;
+    for (uint32_t r = stop ? ir_parent_region(p->m, below) : 0; r; below = r, r = ir_parent_region(p->m, r)) {
+        const uint32_t test = ir_region_at(p->m, below)->owner;
+        if (ir_at(p->m, test)->op != OP_IF || ir_region(p->m, test, 0) != below)
+            continue;
+        const uint32_t cond = ir_in(p->m, test)[0];
+        if (ir_at(p->m, cond)->op == (x->op == OP_ADD ? OP_LT : OP_GT) && ir_in(p->m, cond)[0] == i &&
+            same_bits(p, ir_in(p->m, cond)[1], stop))
+            return true;
+    }
+    return false;
+}
+
 static struct range counter(const struct clike *p, uint32_t arg)
 {
     const struct range all = clike_type_range(ir_at(p->m, arg)->type);
@@ -233,11 +290,10 @@ static struct range counter(const struct clike *p, uint32_t arg)
     if (!test || p->v[loop].raw != 1 || !(ir_type_class(p->m, ir_at(p->m, arg)->type) & CLASS_SU))
         return all;
     const uint32_t cond = ir_in(p->m, test)[0];
-    const uint32_t br = ir_region_at(p->m, ir_region(p->m, test, 0))->last;
-    const struct node *const c = ir_at(p->m, cond), *const next = ir_at(p->m, ir_in(p->m, br)[k]);
+    const uint32_t br = ir_region_at(p->m, ir_region(p->m, test, 0))->last, back = ir_in(p->m, br)[k];
+    const struct node *const c = ir_at(p->m, cond), *const next = ir_at(p->m, back);
     if (c->region != body || (c->op != OP_LT && c->op != OP_LE && c->op != OP_GT && c->op != OP_GE) ||
-        ir_in(p->m, cond)[0] != arg || (next->op != OP_ADD && next->op != OP_SUB) ||
-        ir_in(p->m, ir_in(p->m, br)[k])[0] != arg)
+        ir_in(p->m, cond)[0] != arg || (next->op != OP_ADD && next->op != OP_SUB) || ir_in(p->m, back)[0] != arg)
         return all;
     /* The bounds hold only past the test: nothing else at the loop's head may use the counter, nor what follows it. */
     IR_EACH(p->m, body, id)
@@ -249,12 +305,13 @@ static struct range counter(const struct clike *p, uint32_t arg)
                 return all;
     }
     const struct range first = clike_range(p, ir_in(p->m, loop)[k]), bound = clike_range(p, ir_in(p->m, cond)[1]);
-    const struct range step = clike_range(p, ir_in(p->m, ir_in(p->m, br)[k])[1]);
+    const struct range step = clike_range(p, ir_in(p->m, back)[1]);
     const bool strict = c->op == OP_LT || c->op == OP_GT;
     const bool up = c->op == OP_LT || c->op == OP_LE;
+    const bool clipped = up == (next->op == OP_ADD) && is_clipped(p, back);
     const bool grows = next->op == OP_ADD ? step.lo >= 0 : step.hi <= 0;
     const bool shrinks = next->op == OP_ADD ? step.hi <= 0 : step.lo >= 0;
-    if (first.wide || bound.wide || step.wide || !(up ? grows : shrinks))
+    if (first.wide || bound.wide || (!clipped && (step.wide || !(up ? grows : shrinks))))
         return all;
     struct range in = {up ? first.lo : bound.lo, up ? bound.hi : first.hi, false}, past;
     if (strict && (up ? in.hi == INT64_MIN : in.lo == INT64_MAX))
@@ -266,7 +323,8 @@ static struct range counter(const struct clike *p, uint32_t arg)
     if (in.hi < in.lo)
         return in.lo >= all.lo && in.lo <= all.hi ? (struct range){in.lo, in.lo, false} : all; /* never runs */
     /* The last step must not wrap, else it would start again. */
-    if (!(next->op == OP_ADD ? add(in, step, &past) : sub(in, step, &past)) || !fits(past, ir_at(p->m, arg)->type))
+    if (!clipped &&
+        (!(next->op == OP_ADD ? add(in, step, &past) : sub(in, step, &past)) || !fits(past, ir_at(p->m, arg)->type)))
         return all;
     return in;
 }
@@ -276,8 +334,7 @@ void clike_ranges(struct clike *p)
     for (uint32_t k = 0; k < p->order.n; k++) {
         const uint32_t id = p->order.at[k];
         const struct node *const x = ir_at(p->m, id);
-        struct range r = clike_type_range(x->type);
-        p->v[id].range = r;
+        struct range r = p->v[id].range; /* of the type */
         if (!(ir_type_class(p->m, x->type) & CLASS_BSU))
             continue;
         if (x->op == OP_ARG)
@@ -298,5 +355,9 @@ bool clike_wraps(const struct clike *p, uint32_t id)
     struct range r = {0};
     if (x->type != TYPE_I32 && x->type != TYPE_I64)
         return false;
-    return !arithmetic(p, id, &r) || !fits(r, x->type);
+    if (arithmetic(p, id, &r) && fits(r, x->type))
+        return false;
+    /* A step that fits, and stops in time. */
+    return (x->op != OP_ADD && x->op != OP_SUB) || !is_clipped(p, id) ||
+           !clike_within(clike_range(p, unconverted(p, ir_in(p->m, id)[1])), 0, clike_type_range(x->type).hi);
 }

@@ -177,13 +177,17 @@ static void alloc(struct clike *p, uint32_t id)
     clike_end(p, at(p, id)->place);
 }
 
-/* A comment must stay on its line. */
+/* A comment must stay on its line, which a backslash at its end, or the three characters that C++ takes for one, would
+ * join to the next. */
 static void put_assert(struct clike *p, uint32_t id)
 {
+    const char *s = strtab_str(&p->m->strings, (uint32_t)at(p, id)->imm);
     clike_begin(p);
-    buf_str(p->b, "// assert: ");
-    for (const char *s = strtab_str(&p->m->strings, (uint32_t)at(p, id)->imm); *s; s++)
+    buf_str(p->b, "// checked by Spork: ");
+    for (; *s; s++)
         buf_char(p->b, (unsigned char)*s < ' ' ? ' ' : *s == '\\' ? '/' : *s);
+    if (p->b->at[p->b->n - 1] == '/')
+        buf_char(p->b, '.');
     clike_end(p, at(p, id)->place);
 }
 

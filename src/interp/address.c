@@ -1,8 +1,8 @@
 /* address.c - pointers and memory operations to instructions.
  *
  * A pointer made by index and field from a parameter or an array is not computed where it is made: the loads and
- * stores take its parts (region, base, index, scale, displacement) as operands. Only where a pointer is needed as a
- * value, or an index is added to one that has an index already, its offset goes into a register.
+ * stores take its parts (region, base, terms, displacement) as operands. Only where a pointer is needed as a value, or
+ * an index is added to one that has no room for it, its offset goes into a register.
  */
 #include "interp/compile.h"
 
@@ -93,27 +93,37 @@ static uint32_t access_new(struct compile *c, const struct pointer *p)
 {
     const struct region_info *const r = p->region == REGION_DYNAMIC ? NULL : &c->region.at[p->region];
     VEC_PUSH(c->mem, &c->access,
-             ((struct access){.scale = p->scale,
-                              .disp = p->disp,
+             ((struct access){.disp = p->disp,
                               .region = p->region,
                               .first_leaf = c->leaf.n,
-                              .index_kind = p->index_kind,
                               .has_base = p->base != 0,
                               .thread = r && r->kind == REGION_THREAD}));
+    struct access *const q = &c->access.at[c->access.n - 1];
+    memcpy(q->scale, p->scale, sizeof q->scale);
+    memcpy(q->index_kind, p->index_kind, sizeof q->index_kind);
     return c->access.n - 1;
+}
+
+/* An instruction with the registers of its address. */
+static struct inst addressed(const struct pointer *p, struct inst i)
+{
+    i.a = p->index[0];
+    i.b = p->base ? p->base : p->index[1];
+    i.c = p->region_reg ? p->region_reg : p->index[2];
+    return i;
 }
 
 /* The same address with its offset in a register. */
 static void compute(struct compile *c, struct pointer *p)
 {
-    if (p->index_kind == INDEX_NONE && p->disp == 0 && p->base)
+    if (p->n_terms == 0 && p->disp == 0 && p->base)
         return;
     uint32_t offset;
-    if (p->index_kind == INDEX_NONE && !p->base) {
+    if (p->n_terms == 0 && !p->base) {
         offset = vreg_constant(c, 8, p->disp);
     } else {
         offset = vreg_new(c, 8);
-        emit(c, (struct inst){.run = memory_address, .d = offset, .a = p->index, .b = p->base, .x = access_new(c, p)});
+        emit(c, addressed(p, (struct inst){.run = memory_address, .d = offset, .x = access_new(c, p)}));
     }
     *p = (struct pointer){.base = offset, .region = p->region, .region_reg = p->region_reg};
 }
@@ -128,25 +138,74 @@ uint32_t address_value(struct compile *c, uint32_t node, uint32_t k)
     return p.region == REGION_DYNAMIC ? p.region_reg : vreg_constant(c, 4, p.region);
 }
 
+static bool is_32(unsigned index_kind)
+{
+    return index_kind == INDEX_U32 || index_kind == INDEX_I32;
+}
+
+static bool is_near(uint64_t disp)
+{
+    return (int64_t)disp >= -TERM_DISP && (int64_t)disp <= TERM_DISP;
+}
+
+static void add_disp(struct compile *c, struct pointer *p, uint64_t disp)
+{
+    if (is_32(p->index_kind[0]) && !is_near(far_sum(p->disp, disp)))
+        compute(c, p);
+    p->disp = far_sum(p->disp, disp);
+}
+
+/* Is there room for a term with a 32-bit index beside those of p? */
+static bool has_room(const struct pointer *p, uint64_t scale)
+{
+    if (p->n_terms == 0)
+        return is_near(p->disp);
+    if (p->n_terms == TERMS || p->base || scale > TERM_SCALE || !is_near(p->disp))
+        return false;
+    for (unsigned k = 0; k < p->n_terms; k++)
+        if (!is_32(p->index_kind[k]) || p->scale[k] > TERM_SCALE)
+            return false;
+    return true;
+}
+
+/* The integer that a wider one was converted from without losing anything. */
+static uint32_t narrowest(const struct compile *c, uint32_t index)
+{
+    for (;;) {
+        const struct node *const x = ir_at(c->m, index);
+        if (x->op != OP_CONVERT)
+            return index;
+        const struct scalar_info *const to = &scalar_info[x->type];
+        const struct scalar_info *const from = &scalar_info[ir_type_scalar(ir_at(c->m, x->in[0])->type)];
+        const bool widens = from->bytes < to->bytes && (from->class_ == CLASS_U || from->class_ == to->class_);
+        if (!widens || (from->class_ != CLASS_U && from->class_ != CLASS_S))
+            return index;
+        index = x->in[0];
+    }
+}
+
 static void add_index(struct compile *c, struct pointer *p, uint32_t index, uint64_t scale)
 {
+    index = narrowest(c, index);
     const struct node *const x = ir_at(c->m, index);
     const enum scalar s = (enum scalar)x->type;
+    const bool is_signed = scalar_info[s].class_ == CLASS_S;
     if (x->op == OP_CONST) {
-        const bool is_signed = scalar_info[s].class_ == CLASS_S;
         const uint64_t wide = ir_scalar_eval(OP_CONVERT, s, is_signed ? S_I64 : S_U64, 0, x->imm, 0, 0);
-        p->disp = far_sum(p->disp, far_product(wide, is_signed, scale));
+        add_disp(c, p, far_product(wide, is_signed, scale));
         return;
     }
-    if (p->index_kind != INDEX_NONE)
+    const bool narrow = scalar_info[s].bytes <= 4 && scale <= FAR_SCALE;
+    if (narrow ? !has_room(p, scale) : p->n_terms != 0)
         compute(c, p);
-    p->scale = scale;
-    if ((s == S_U32 || s == S_I32) && scale <= FAR_SCALE) {
-        p->index_kind = s == S_U32 ? INDEX_U32 : INDEX_I32;
-        p->index = value(c, index, 0);
+    const unsigned k = p->n_terms++;
+    p->scale[k] = scale;
+    if (narrow) {
+        p->index_kind[k] = is_signed ? INDEX_I32 : INDEX_U32;
+        p->index[k] = value_as(c, index, 0, is_signed ? S_I32 : S_U32);
     } else {
-        p->index_kind = scalar_info[s].class_ == CLASS_S ? INDEX_I64 : INDEX_U64;
-        p->index = widen(c, index, 0);
+        p->index_kind[k] = is_signed ? INDEX_I64 : INDEX_U64;
+        p->index[k] = value_as(c, index, 0, S_I64);
     }
 }
 
@@ -157,7 +216,7 @@ static void compile_pointer(struct compile *c, uint32_t node)
     if (x.op == OP_INDEX)
         add_index(c, &p, x.in[1], ir_type_at(c->m, (ir_type)x.imm)->size);
     else
-        p.disp = far_sum(p.disp, c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset);
+        add_disp(c, &p, c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset);
     if (c->needs[node])
         compute(c, &p);
     set_pointer(c, node, p);
@@ -248,7 +307,7 @@ static void compile_load(struct compile *c, uint32_t node)
     const struct access *const q = complete(c, node);
     if (q->n_leaves == 0)
         return;
-    struct inst i = {.run = memory_load, .a = p.index, .b = p.base, .c = p.region_reg, .x = id};
+    struct inst i = addressed(&p, (struct inst){.run = memory_load, .x = id});
     if (q->n_leaves == 1)
         i.d = c->leaves.at[at];
     if (is_simple(c, q))
@@ -273,7 +332,7 @@ static void compile_store(struct compile *c, uint32_t node)
         return;
     q->write = true;
     q->tracked = c->waiting != 0;
-    struct inst i = {.run = memory_store, .a = p.index, .b = p.base, .c = p.region_reg, .x = id};
+    struct inst i = addressed(&p, (struct inst){.run = memory_store, .x = id});
     if (q->n_leaves == 1)
         i.d = c->leaves.at[at];
     if (is_simple(c, q) && !q->tracked)
@@ -311,13 +370,10 @@ static void compile_atomic(struct compile *c, uint32_t node)
     struct access *const q = complete(c, node);
     q->write = op != OP_ATOMIC_LOAD;
     q->op = (uint8_t)combining(op);
-    emit(c, (struct inst){.run = memory_atomic,
-                          .a = p.index,
-                          .b = p.base,
-                          .c = p.region_reg,
-                          .x = id,
-                          .y = node_order(x.flags) != ORDER_RELAXED,
-                          .imm = (uint64_t)op});
+    emit(c, addressed(&p, (struct inst){.run = memory_atomic,
+                                        .x = id,
+                                        .y = node_order(x.flags) != ORDER_RELAXED,
+                                        .imm = (uint64_t)op}));
 }
 
 static void compile_fence(struct compile *c, uint32_t node)

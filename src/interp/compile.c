@@ -178,10 +178,9 @@ static uint32_t converted(struct compile *c, uint32_t v, enum scalar from, enum 
     return d;
 }
 
-uint32_t widen(struct compile *c, uint32_t node, uint32_t k)
+uint32_t value_as(struct compile *c, uint32_t node, uint32_t k, enum scalar to)
 {
-    const enum scalar s = ir_type_scalar(ir_at(c->m, node)->type);
-    return converted(c, value(c, node, k), s, S_I64);
+    return converted(c, value(c, node, k), ir_type_scalar(ir_at(c->m, node)->type), to);
 }
 
 /* ---- operations by rule ----------------------------------------------------------------------------------------- */
@@ -239,14 +238,14 @@ static void compile_collective(struct compile *c, uint32_t node)
     const bool fills = x.n == 3;
     const uint32_t lane = x.n < 2 ? 0 : in[x.n - 1];
     const bool lane_each = lane && ir_type_width(ir_at(c->m, lane)->type) > 1;
-    uint32_t wide = lane && !lane_each ? widen(c, lane, 0) : 0;
+    uint32_t wide = lane && !lane_each ? value_as(c, lane, 0, S_I64) : 0;
     enum op combine = OP_NONE;
     (void)simd_combines(op, &combine);
     define(c, node);
     const ir_type t = x.n ? ir_at(c->m, in[0])->type : TYPE_BOOL;
     for (unsigned k = 0; k < ir_type_width(t); k++) {
         if (lane_each)
-            wide = widen(c, lane, k);
+            wide = value_as(c, lane, k, S_I64);
         emit(c, (struct inst){.run = simd_op(op),
                               .d = value(c, node, k),
                               .a = x.n ? value(c, in[0], k) : 0,
@@ -357,7 +356,7 @@ static void compile_extract_at(struct compile *c, uint32_t node)
     const uint32_t *const in = ir_in(c->m, node);
     const uint32_t n = (uint32_t)leaf_count(c->m, ir_at(c->m, node)->type);
     const uint32_t whole = (uint32_t)leaf_count(c->m, ir_at(c->m, in[0])->type);
-    const uint32_t index = widen(c, in[1], 0);
+    const uint32_t index = value_as(c, in[1], 0, S_I64);
     define(c, node);
     if (n == 0)
         return;
@@ -384,7 +383,7 @@ static void compile_insert_at(struct compile *c, uint32_t node)
     const uint32_t *const in = ir_in(c->m, node);
     const uint32_t whole = (uint32_t)leaf_count(c->m, ir_at(c->m, node)->type);
     const uint32_t n = (uint32_t)leaf_count(c->m, ir_at(c->m, in[1])->type);
-    const uint32_t index = widen(c, in[2], 0);
+    const uint32_t index = value_as(c, in[2], 0, S_I64);
     copy_leaves(c, node, in[0]);
     if (n == 0)
         return;

@@ -31,10 +31,10 @@ struct frame {
 
 /* An address as it is known at compile time. */
 struct pointer {
-    uint64_t scale, disp;
-    uint32_t base, index, region_reg; /* virtual registers, 0: none */
-    uint32_t region;                  /* REGION_DYNAMIC: region_reg */
-    uint8_t index_kind;
+    uint64_t scale[TERMS], disp;
+    uint32_t base, index[TERMS], region_reg; /* virtual registers, 0: none */
+    uint32_t region;                         /* REGION_DYNAMIC: region_reg */
+    uint8_t index_kind[TERMS], n_terms;
 };
 
 struct patch {
@@ -95,7 +95,7 @@ uint64_t leaf_count(const struct ir_module *m, ir_type t);
 uint32_t value(struct compile *c, uint32_t node, uint32_t k); /* virtual register of leaf k */
 void define(struct compile *c, uint32_t node);                /* fresh registers for the node */
 uint32_t site(struct compile *c, uint32_t place);
-uint32_t widen(struct compile *c, uint32_t node, uint32_t k); /* an integer leaf as 64 bits */
+uint32_t value_as(struct compile *c, uint32_t node, uint32_t k, enum scalar to); /* a leaf converted */
 void convert(struct compile *c, uint32_t d, uint32_t a, enum scalar from, enum scalar to);
 
 /* control.c */

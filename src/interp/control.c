@@ -150,7 +150,7 @@ static void compile_if(struct compile *c, uint32_t node)
 static void compile_switch(struct compile *c, uint32_t node)
 {
     const unsigned n = ir_n_regions(c->m, node);
-    const uint32_t operand = widen(c, ir_in(c->m, node)[0], 0), first = c->cases.n;
+    const uint32_t operand = value_as(c, ir_in(c->m, node)[0], 0, S_I64), first = c->cases.n;
     uint64_t otherwise = n;
     for (unsigned k = 0; k < n; k++) {
         const struct region *const r = ir_region_at(c->m, ir_region(c->m, node, k));

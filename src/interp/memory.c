@@ -12,33 +12,32 @@
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
 
-static void offsets(const struct simd *s, const struct inst *i, const struct access *q, uint64_t *restrict to)
+static inline void add_term(const struct simd *s, uint32_t reg, unsigned kind, uint64_t scale, uint64_t *restrict to)
 {
-    const uint64_t scale = q->scale, disp = q->disp;
-    switch ((enum index_kind)q->index_kind) {
-    case INDEX_NONE:
+    if (kind == INDEX_U32) {
+        const uint32_t *const x = REG(s, const uint32_t, reg);
         for (unsigned l = 0; l < LANES; l++)
-            to[l] = disp;
-        break;
-    case INDEX_U32: {
-        const uint32_t *const a = REG(s, const uint32_t, i->a);
+            to[l] += x[l] * scale;
+    } else {
+        const int32_t *const x = REG(s, const int32_t, reg);
         for (unsigned l = 0; l < LANES; l++)
-            to[l] = disp + a[l] * scale;
-        break;
+            to[l] += (uint64_t)(int64_t)x[l] * scale;
     }
-    case INDEX_I32: {
-        const int32_t *const a = REG(s, const int32_t, i->a);
-        for (unsigned l = 0; l < LANES; l++)
-            to[l] = disp + (uint64_t)(int64_t)a[l] * scale;
-        break;
-    }
-    case INDEX_U64:
-    case INDEX_I64: {
+}
+
+void memory_offsets(const struct simd *s, const struct inst *i, const struct access *q, uint64_t *restrict to)
+{
+    const uint32_t reg[TERMS] = {i->a, i->b, i->c};
+    const unsigned kind = q->index_kind[0];
+    if (kind == INDEX_U64 || kind == INDEX_I64) {
         const uint64_t *const a = REG(s, const uint64_t, i->a);
         for (unsigned l = 0; l < LANES; l++)
-            to[l] = far_sum(disp, far_product(a[l], q->index_kind == INDEX_I64, scale));
-        break;
-    }
+            to[l] = far_sum(q->disp, far_product(a[l], kind == INDEX_I64, q->scale[0]));
+    } else {
+        for (unsigned l = 0; l < LANES; l++)
+            to[l] = q->disp;
+        for (unsigned k = 0; k < TERMS && q->index_kind[k] != INDEX_NONE; k++)
+            add_term(s, reg[k], q->index_kind[k], q->scale[k], to);
     }
     if (q->has_base) {
         const uint64_t *const b = REG(s, const uint64_t, i->b);
@@ -60,7 +59,7 @@ static uint32_t resolve(struct simd *s, const struct inst *i, const struct acces
 {
     uint64_t offset[LANES];
     uint32_t ok = 0;
-    offsets(s, i, q, offset);
+    memory_offsets(s, i, q, offset);
     EACH_LANE(s->mask, l)
     {
         const uint32_t region = q->region != REGION_DYNAMIC ? q->region : REG(s, const uint32_t, i->c)[l];
@@ -78,7 +77,7 @@ static uint32_t resolve(struct simd *s, const struct inst *i, const struct acces
 /* An address that leaves the load and store that it belongs to: d = offsets. */
 const struct inst *memory_address(struct simd *s, const struct inst *i)
 {
-    offsets(s, i, &s->run->p->access[i->x], REG(s, uint64_t, i->d));
+    memory_offsets(s, i, &s->run->p->access[i->x], REG(s, uint64_t, i->d));
     return i + 1;
 }
 
@@ -124,6 +123,31 @@ static unsigned leaf_bytes(const struct leaf *f)
     return f->kind == LEAF_OFFSET ? 8 : f->kind == LEAF_REGION ? 4 : scalar_info[f->kind].bytes;
 }
 
+#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
+#define LOAD_PLAIN(N)                                                                                                  \
+    static void load_plain_##N(struct simd *s, const struct leaf *f, uint32_t ok, char *const *at)                     \
+    {                                                                                                                  \
+        uint##N##_t *const d = REG(s, uint##N##_t, f->reg);                                                            \
+        if (ok != ALL_LANES)                                                                                           \
+            memset(d, 0, sizeof *d * LANES);                                                                           \
+        EACH_LANE(ok, l)                                                                                               \
+        memcpy(d + l, at[l] + f->offset, sizeof *d);                                                                   \
+    }
+EACH_SIZE(LOAD_PLAIN)
+
+/* bool, pointers */
+static void load_leaf(struct simd *s, const struct leaf *f, uint32_t ok, char *const *at)
+{
+    const unsigned bytes = leaf_bytes(f);
+    memset(s->regs + f->reg, 0, (size_t)bytes * LANES);
+    EACH_LANE(ok, l)
+    {
+        uint64_t x = 0;
+        memcpy(&x, at[l] + f->offset, f->kind == S_BOOL ? 1 : sizeof x);
+        lane_set(s, f->reg, bytes, l, f->kind == S_BOOL ? x != 0 : handle_get(x, f->kind, s->run->p));
+    }
+}
+
 const struct inst *memory_load(struct simd *s, const struct inst *i)
 {
     const struct interp_program *const p = s->run->p;
@@ -131,19 +155,10 @@ const struct inst *memory_load(struct simd *s, const struct inst *i)
     char *at[LANES];
     const uint32_t ok = resolve(s, i, q, at);
     for (const struct leaf *f = p->leaf + q->first_leaf, *end = f + q->n_leaves; f < end; f++) {
-        const unsigned bytes = leaf_bytes(f);
-        if (ok != ALL_LANES)
-            memset(s->regs + f->reg, 0, (size_t)bytes * LANES);
-        EACH_LANE(ok, l)
-        {
-            uint64_t x = 0;
-            memcpy(&x, at[l] + f->offset, f->kind >= LEAF_OFFSET ? 8 : bytes);
-            if (f->kind == S_BOOL)
-                x = x != 0;
-            else if (f->kind >= LEAF_OFFSET)
-                x = handle_get(x, f->kind, p);
-            lane_set(s, f->reg, bytes, l, x);
-        }
+        if (f->kind == S_BOOL || f->kind >= LEAF_OFFSET)
+            load_leaf(s, f, ok, at);
+        else
+            BY_SIZE(load_plain, scalar_info[f->kind].bytes)(s, f, ok, at);
     }
     return i + 1;
 }
@@ -174,92 +189,6 @@ const struct inst *memory_store(struct simd *s, const struct inst *i)
                 store_leaf(s, q, f, l, at[l] + f->offset);
     }
     return i + 1;
-}
-
-/* ---- one scalar in a known region: the common case --------------------------------------------------------------- */
-
-/* Where all lanes are active, the index is a 32-bit one and all are in bounds: base plus index * scale, unchecked. */
-struct fast {
-    char *base;
-    const uint32_t *index;
-    uint64_t scale;
-    bool consecutive, uniform;
-};
-
-static inline bool find_fast(const struct simd *s, const struct inst *i, const struct access *q, unsigned bytes,
-                             struct fast *f)
-{
-    if (s->mask != ALL_LANES || (q->index_kind != INDEX_U32 && q->index_kind != INDEX_I32))
-        return false;
-    const struct region_memory m = s->run->region[q->region];
-    const uint32_t *const x = REG(s, const uint32_t, i->a);
-    uint32_t most = 0, unlike = 0, differ = 0;
-    for (unsigned l = 0; l < LANES; l++) {
-        most = x[l] > most ? x[l] : most;
-        unlike |= x[l] ^ (x[0] + l);
-        differ |= x[l] ^ x[0];
-    }
-    /* A negative index is past any region here, and index * scale does not wrap: both are below 2^32. */
-    if (m.size < bytes || q->scale > UINT32_MAX || (q->index_kind == INDEX_I32 && most > INT32_MAX) ||
-        q->disp > m.size - bytes || most * q->scale > m.size - bytes - q->disp)
-        return false;
-    f->base = m.base + q->disp;
-    f->index = x;
-    f->scale = q->scale;
-    f->consecutive = !unlike && q->scale == bytes && x[0] <= x[LANES - 1]; /* else they wrap past 2^32 */
-    f->uniform = !differ;
-    return true;
-}
-
-#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
-#define BY_SIZE(name, bytes) ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
-
-#define ONE(N)                                                                                                         \
-    static const struct inst *load_##N(struct simd *s, const struct inst *i)                                           \
-    {                                                                                                                  \
-        const struct access *const q = &s->run->p->access[i->x];                                                       \
-        uint##N##_t *restrict const d = REG(s, uint##N##_t, i->d);                                                     \
-        struct fast f;                                                                                                 \
-        if (!find_fast(s, i, q, N / 8, &f))                                                                            \
-            return memory_load(s, i);                                                                                  \
-        if (f.consecutive) {                                                                                           \
-            memcpy(d, f.base + f.index[0] * f.scale, LANES * (N / 8));                                                 \
-        } else if (f.uniform) {                                                                                        \
-            uint##N##_t x;                                                                                             \
-            memcpy(&x, f.base + f.index[0] * f.scale, N / 8);                                                          \
-            for (unsigned l = 0; l < LANES; l++)                                                                       \
-                d[l] = x;                                                                                              \
-        } else {                                                                                                       \
-            for (unsigned l = 0; l < LANES; l++)                                                                       \
-                memcpy(d + l, f.base + f.index[l] * f.scale, N / 8);                                                   \
-        }                                                                                                              \
-        return i + 1;                                                                                                  \
-    }                                                                                                                  \
-    static const struct inst *store_##N(struct simd *s, const struct inst *i)                                          \
-    {                                                                                                                  \
-        const struct access *const q = &s->run->p->access[i->x];                                                       \
-        const uint##N##_t *const d = REG(s, const uint##N##_t, i->d);                                                  \
-        struct fast f;                                                                                                 \
-        if (!find_fast(s, i, q, N / 8, &f))                                                                            \
-            return memory_store(s, i);                                                                                 \
-        if (f.consecutive) {                                                                                           \
-            memcpy(f.base + f.index[0] * f.scale, d, LANES * (N / 8));                                                 \
-        } else {                                                                                                       \
-            for (unsigned l = 0; l < LANES; l++)                                                                       \
-                memcpy(f.base + f.index[l] * f.scale, d + l, N / 8);                                                   \
-        }                                                                                                              \
-        return i + 1;                                                                                                  \
-    }
-EACH_SIZE(ONE)
-
-inst_fn *memory_load_one(unsigned bytes)
-{
-    return BY_SIZE(load, bytes);
-}
-
-inst_fn *memory_store_one(unsigned bytes)
-{
-    return BY_SIZE(store, bytes);
 }
 
 /* ---- atomics ---------------------------------------------------------------------------------------------------- */

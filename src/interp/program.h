@@ -55,11 +55,18 @@ struct leaf {
     uint64_t offset; /* in the value's bytes */
 };
 
-/* An address: region, base + index * scale + disp. */
-/* Offsets never wrap: one that leaves (-2^61, 2^61) becomes FAR and stays it, whatever is added. No region is that large,
- * so it is out of bounds. 32-bit indices times elements of up to FAR_SCALE bytes need no test. */
+/* An address: region, base + disp + up to TERMS products index * scale.
+ *
+ * Offsets never wrap: one that leaves (-2^61, 2^61) becomes FAR and stays it, whatever is added. No region is that large,
+ * so it is out of bounds. Terms with 32-bit indices are added without a test: one of a scale up to FAR_SCALE, or all of
+ * scales up to TERM_SCALE, stay below 2^60 together, and beside them disp is held within TERM_DISP = 2^60. */
 #define FAR ((int64_t)1 << 61)
 #define FAR_SCALE ((uint64_t)1 << 28)
+#define TERMS 3u
+#define TERM_SCALE ((uint64_t)1 << 26)
+#define TERM_DISP (FAR / 2)
+_Static_assert(FAR_SCALE << 32 <= (uint64_t)TERM_DISP && (TERM_SCALE << 32) * TERMS <= (uint64_t)TERM_DISP,
+               "terms and disp stay below FAR");
 static inline bool is_far(int64_t x)
 {
     return x >= FAR || x <= -FAR;
@@ -80,14 +87,14 @@ static inline uint64_t far_product(uint64_t index, bool is_signed, uint64_t scal
 enum index_kind { INDEX_NONE, INDEX_U32, INDEX_I32, INDEX_U64, INDEX_I64 };
 #define REGION_DYNAMIC UINT32_MAX
 struct access {
-    uint64_t scale, disp;
+    uint64_t scale[TERMS], disp;
     uint64_t extent;               /* bytes from the address to the end of the last leaf */
-    uint32_t region;               /* REGION_DYNAMIC: in register c */
+    uint32_t region;               /* REGION_DYNAMIC: in register c; then it has a base */
     uint32_t first_leaf, n_leaves; /* the value's leaves */
     uint32_t site;
-    uint8_t index_kind; /* of register a */
-    uint8_t op;         /* atomics: the operation that combines old value and operand, OP_NONE: exchange */
-    bool has_base;      /* register b */
+    uint8_t index_kind[TERMS]; /* of registers a, b, c, up to the first INDEX_NONE; 64-bit ones stand alone */
+    uint8_t op;                /* atomics: the operation that combines old value and operand, OP_NONE: exchange */
+    bool has_base;             /* register b; then there is one term at most */
     bool thread;        /* a region in thread memory */
     bool tracked;       /* a store in a loop that waits for memory: writing what is there already is no progress */
     bool write;

@@ -30,8 +30,8 @@ static const char *const library[] = {
 
 /* ---- parameters filled by the launch --------------------------------------------------------------------------- */
 
-/* How an attribute is declared: one parameter stands for all that name it, as wide as the widest of its family, ushort
- * only if all of its family are. */
+/* How an attribute is declared: one parameter stands for all that name it. Positions and sizes of one kernel have one width,
+ * that of the widest, and those of one family one type, ushort only if all of its family are. */
 struct declared {
     uint32_t first; /* the parameter that is printed */
     enum scalar scalar;
@@ -47,6 +47,7 @@ static struct declared declared_as(const struct clike *p, uint32_t k)
 {
     const struct func *const f = &p->m->funcs.at[p->func];
     const uint8_t attribute = param_at(p, k)->attribute;
+    const struct attr_info *const info = &attr_info[attribute];
     struct declared d = {k, S_U16, 1};
     for (uint32_t i = 0; i < f->n_params; i++) {
         const struct param *const q = param_at(p, i);
@@ -54,13 +55,10 @@ static struct declared declared_as(const struct clike *p, uint32_t k)
             continue;
         if (q->attribute == attribute && i < d.first)
             d.first = i;
-        const bool family =
-            attr_info[q->attribute].family && attr_info[q->attribute].family == attr_info[attribute].family;
-        if (q->attribute != attribute && !family)
-            continue;
-        if (ir_type_width(q->type) > d.width)
+        const bool same = q->attribute == attribute, both = info->family && attr_info[q->attribute].family;
+        if ((same || both) && ir_type_width(q->type) > d.width)
             d.width = ir_type_width(q->type);
-        if (ir_type_scalar(q->type) != S_U16)
+        if ((same || (both && attr_info[q->attribute].family == info->family)) && ir_type_scalar(q->type) != S_U16)
             d.scalar = S_U32;
     }
     return d;

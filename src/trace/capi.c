@@ -189,9 +189,13 @@ static ir_type type_of(unsigned type)
 
 /* ---- kernels and routines -------------------------------------------------------------------------------------------- */
 
-RUN(run_begin) /* a: kernel, b: type of the result */
+RUN(run_begin) /* a: kernel, b: type of the result, c: options */
 {
-    const struct trace_func_desc d = {.name = s->name, .kernel = s->a, .result = type_of(s->b)};
+    const struct trace_func_desc d = {.name = s->name,
+                                      .kernel = s->a,
+                                      .fast = (s->c & SK_FAST_MATH) != 0,
+                                      .no_contract = (s->c & SK_NO_CONTRACT) != 0,
+                                      .result = type_of(s->b)};
     UNUSED;
     return trace_begin(t->trace, &d, &out->id, &t->error);
 }
@@ -244,9 +248,9 @@ RUN(run_name)
     return SK_OK;
 }
 
-void sk_kernel_begin_at(sk_tracer *t, const char *name, SK_FROM)
+void sk_kernel_begin_at(sk_tracer *t, const char *name, unsigned options, SK_FROM)
 {
-    (void)step(t, STEP(run_begin, .name = name, .a = true));
+    (void)step(t, STEP(run_begin, .name = name, .a = true, .c = options));
 }
 
 sk_routine sk_routine_begin_at(sk_tracer *t, const char *name, sk_type result, SK_FROM)

@@ -206,6 +206,22 @@ static void test_loops_text(void)
            "}\n");
 }
 
+static void test_options(void)
+{
+    begin();
+    sk_kernel_begin_with(t, "k", SK_FAST_MATH | SK_NO_CONTRACT);
+    const sk_value o = sk_param_buffer(t, "o", SK_F32);
+    sk_store(o, sk_int(0), sk_exp(sk_load(o, sk_int(0))));
+    sk_kernel_end(t);
+    expect("kernel k(o: device f32) fast no_contract {\n"
+           "  %0 = index ptr.device %o, 0:i32 of f32\n"
+           "  %1 = load f32 %0\n"
+           "  %2 = exp f32 %1 fast\n"
+           "  %3 = index ptr.device %o, 0:i32 of f32\n"
+           "  store %3, %2\n"
+           "}\n");
+}
+
 /* ---- errors -------------------------------------------------------------------------------------------------------------- */
 
 static sk_value out, i;
@@ -440,6 +456,7 @@ int main(void)
     test_matrix_add();
     test_order_and_names();
     test_loops_text();
+    test_options();
     test_sticky_errors();
     test_two_tracers();
     test_after_finish();
