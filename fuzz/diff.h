@@ -18,6 +18,9 @@ bool diff_check(struct mem *mem, const struct gen_program *p, const struct ir_mo
 /* A smaller module that still fails; the caller owns it. */
 struct ir_module *diff_reduce(struct mem *mem, const struct gen_program *p, uint64_t seed, struct diff_failure *f);
 
+/* The offset of the first leaf of two values of type `t` that differs, NaNs counting as one; -1: none. */
+int64_t diff_value(const struct ir_module *m, ir_type t, const char *a, const char *b);
+
 /* Non-zero stops a launch that does not end. */
 extern volatile int diff_stop;
 

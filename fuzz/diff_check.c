@@ -72,8 +72,7 @@ static bool is_nan(enum scalar s, const char *at)
     return (bits & ~((uint32_t)1 << (scalar_info[s].bits - 1))) > infinite;
 }
 
-/* The offset of the first leaf that differs, -1: none. */
-static int64_t difference(const struct ir_module *m, ir_type t, const char *a, const char *b)
+int64_t diff_value(const struct ir_module *m, ir_type t, const char *a, const char *b)
 {
     const struct type *const x = ir_type_at(m, t);
     if (ir_type_width(t) == 1) {
@@ -87,7 +86,7 @@ static int64_t difference(const struct ir_module *m, ir_type t, const char *a, c
         const uint64_t at = x->kind == TYPE_KIND_STRUCT   ? m->fields.at[x->first_field + k].offset
                             : x->kind == TYPE_KIND_VECTOR ? k * scalar_info[x->scalar].bytes
                                                           : k * ir_type_at(m, part)->size;
-        const int64_t d = difference(m, part, a + at, b + at);
+        const int64_t d = diff_value(m, part, a + at, b + at);
         if (d >= 0)
             return d + (int64_t)at;
     }
@@ -107,7 +106,7 @@ static bool compare(struct check *c, const char *letters, const struct result *w
         const struct gen_arg *const a = &p->arg[k];
         const size_t size = (size_t)ir_type_at(p->m, a->elem)->size;
         for (size_t at = 0; a->output && at < a->size; at += size) {
-            const int64_t d = difference(p->m, a->elem, want->data[k] + at, have->data[k] + at);
+            const int64_t d = diff_value(p->m, a->elem, want->data[k] + at, have->data[k] + at);
             if (d >= 0) {
                 uint64_t x = 0, y = 0;
                 const size_t n = size - (size_t)d < 8 ? size - (size_t)d : 8;

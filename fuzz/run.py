@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the fuzzers for a while: random programs through random passes (fuzz_diff), bytes through the parser (parse_fuzz).
+"""Runs the fuzzers for a while: random programs through random passes (fuzz_diff) and through Metal source (msl.py), bytes
+through the parser (parse_fuzz).
 
 Every core but one runs fuzz_diff, each from a base seed of its own, which is printed. A finding stops everything: what it
 printed says how to replay it, and files that it wrote lie in the build folder. The last line counts; the exit code is 1 if there was a finding.
@@ -30,7 +31,7 @@ def main():
     parser.add_argument("--base", type=int, help="the first seed (a random one)")
     options = parser.parse_args()
     build = options.build.resolve()
-    subprocess.run(["ninja", "-C", str(build), "--quiet", "fuzz/fuzz_diff", "fuzz/parse_fuzz"], check=True)
+    subprocess.run(["ninja", "-C", str(build), "--quiet", "fuzz/fuzz_diff", "fuzz/fuzz_msl", "fuzz/parse_fuzz"], check=True)
 
     base = random.SystemRandom().randrange(10**12) if options.base is None else options.base
     seconds = f"{options.seconds:g}"
@@ -38,6 +39,7 @@ def main():
         [str(build / "fuzz/fuzz_diff"), "--seconds", seconds, "--base", str(base + k * 10**9)]
         for k in range(max(1, (os.cpu_count() or 1) - 1))
     ]
+    commands.append([sys.executable, str(ROOT / "fuzz/msl.py"), "--build", str(build), "--seconds", seconds, "--base", str(base)])
     commands.append([str(build / "fuzz/parse_fuzz"), "--seconds", f"{max(1, round(options.seconds))}", "--seed", str(base % 2**31), *texts()])
     print(f"fuzz: {seconds} seconds from base seed {base}", flush=True)
 

@@ -72,7 +72,7 @@ int bytecode_init(struct state *st, PyObject *opmap)
 
 struct instruction instruction_at(const struct state *st, const struct code_info *c, uint32_t unit)
 {
-    struct instruction i = {-1, 0, 0, unit, UINT32_MAX};
+    struct instruction i = {-1, 0, 0, unit, NO_UNIT};
     for (; unit < c->n_units; unit++) {
         i.arg = i.arg << 8 | c->unit[2 * unit + 1];
         if (c->unit[2 * unit] == st->opcode.EXTENDED_ARG)
@@ -92,16 +92,23 @@ struct instruction instruction_at(const struct state *st, const struct code_info
         const uint32_t by = PY_VERSION_HEX < 0x030A0000 ? i.arg / 2 : i.arg;
         i.target = i.flags & OP_ABSOLUTE ? by : i.flags & OP_BACKWARD ? i.next - by : i.next + by;
         if (i.target >= c->n_units)
-            i.target = UINT32_MAX;
+            i.target = NO_UNIT;
     }
     return i;
+}
+
+uint32_t instruction_begin(const struct state *st, const struct code_info *c, uint32_t unit)
+{
+    while (unit > 0 && c->unit[2 * (unit - 1)] == st->opcode.EXTENDED_ARG)
+        unit--;
+    return unit;
 }
 
 /* Cells are counted with the other variables since 3.11, before after them. */
 static uint32_t variable(const struct code_flow *f, unsigned flags, uint32_t arg)
 {
 #if PY_VERSION_HEX < 0x030B0000
-    return flags & OP_CELL ? f->n_variables + arg : arg;
+    return flags & OP_CELL ? f->n_locals + arg : arg;
 #else
     (void)f;
     (void)flags;
@@ -125,7 +132,7 @@ static uint32_t read_number(const unsigned char **p, const unsigned char *end)
 
 static int read_regions(struct state *st, struct code_info *c, struct code_flow *f)
 {
-    f->first_handler = UINT32_MAX;
+    f->first_handler = NO_UNIT;
 #if PY_VERSION_HEX >= 0x030B0000
     PyObject *table = PyObject_GetAttr(c->code, st->str.co_exceptiontable);
     if (!table || !PyBytes_Check(table)) {
@@ -141,6 +148,9 @@ static int read_regions(struct state *st, struct code_info *c, struct code_flow 
         r->handler = read_number(&p, end);
         (void)read_number(&p, end); /* the stack's depth */
         f->first_handler = r->handler < f->first_handler ? r->handler : f->first_handler;
+        const struct instruction push = instruction_at(st, c, r->handler);
+        if (push.opcode == st->opcode.PUSH_EXC_INFO)
+            f->catches |= !(instruction_at(st, c, push.next).flags & OP_CLEANUP);
         if (++f->n_regions > (uint32_t)PyBytes_GET_SIZE(table) / 4)
             break;
     }
@@ -161,33 +171,52 @@ static long code_number(PyObject *code, PyObject *name)
     return x > 0 ? x : 0;
 }
 
+static void add_link(struct code_flow *f, uint32_t *chain, uint32_t unit)
+{
+    f->link[f->n_links++] = (struct code_link){unit, *chain};
+    *chain = f->n_links;
+}
+
 static void add_store(struct code_flow *f, uint32_t unit, uint32_t v)
 {
     f->store[f->n_stores++] = (struct code_store){unit, v};
-    if (f->first_store[v] == UINT32_MAX)
+    if (f->first_store[v] == NO_UNIT)
         f->first_store[v] = unit;
 }
 
-static void read_instructions(struct state *st, struct code_info *c, struct code_flow *f, uint32_t n_all)
+static void read_instruction(struct code_flow *f, uint32_t unit, const struct instruction *i)
+{
+    const uint32_t first = i->flags & (OP_THEN_LOAD | OP_THEN_STORE) ? i->arg >> 4 : variable(f, i->flags, i->arg);
+    const uint32_t second = i->arg & 15;
+    if ((i->flags & OP_LOADS) && first < f->n_variables)
+        add_link(f, &f->reads[first], unit);
+    if ((i->flags & OP_STORES) && first < f->n_variables)
+        add_store(f, unit, first);
+    if ((i->flags & OP_THEN_LOAD) && second < f->n_variables && !((i->flags & OP_STORES) && first == second))
+        add_link(f, &f->reads[second], unit);
+    if ((i->flags & OP_THEN_STORE) && second < f->n_variables)
+        add_store(f, unit, second);
+    if ((i->flags & OP_SAVES) && first < f->n_variables)
+        f->saved[first] = 1;
+    if ((i->flags & OP_CELL) && first < f->n_variables)
+        f->shared[first] = 1;
+    if (i->flags & OP_CALLS)
+        add_link(f, &f->reads[f->n_variables], unit);
+    if (i->target != NO_UNIT) {
+        add_link(f, &f->jumps_to[i->target], unit);
+        if (i->target <= unit)
+            f->last_back = unit;
+    }
+}
+
+static void read_instructions(struct state *st, struct code_info *c, struct code_flow *f)
 {
     struct instruction i;
+    uint32_t before = NO_UNIT;
     for (uint32_t u = 0; (i = instruction_at(st, c, u)).opcode >= 0; u = i.next) {
-        const bool pair = (i.flags & (OP_THEN_LOAD | OP_THEN_STORE)) != 0;
-        const uint32_t v = pair ? i.arg >> 4 : variable(f, i.flags, i.arg), w = i.arg & 15;
-        if ((i.flags & OP_LOADS) && v < n_all)
-            f->last_load[v] = u;
-        if ((i.flags & OP_STORES) && v < n_all)
-            add_store(f, u, v);
-        if ((i.flags & OP_THEN_LOAD) && w < n_all)
-            f->last_load[w] = u;
-        if ((i.flags & OP_THEN_STORE) && w < n_all)
-            add_store(f, u, w);
-        if ((i.flags & OP_SAVES) && v < n_all)
-            f->kept[v] = 1;
-        if (i.target != UINT32_MAX && i.target <= u)
-            f->last_back = u;
-        if ((i.flags & OP_CELL) && v < n_all) /* read by inner functions, whenever these are called */
-            f->last_load[v] = c->n_units;
+        f->before[u] = before;
+        before = i.flags & OP_ALWAYS ? NO_UNIT : u;
+        read_instruction(f, u, &i);
     }
 }
 
@@ -195,12 +224,18 @@ void code_flow_free(struct code_flow *f)
 {
     if (!f)
         return;
+    for (uint32_t v = 0; f->live && v < f->n_variables; v++)
+        PyMem_Free(f->live[v]);
     PyMem_Free(f->region);
     PyMem_Free(f->store);
+    PyMem_Free(f->link);
+    PyMem_Free(f->reads);
+    PyMem_Free(f->jumps_to);
+    PyMem_Free(f->before);
     PyMem_Free(f->first_store);
-    PyMem_Free(f->last_load);
-    PyMem_Free(f->kept);
-    PyMem_Free(f->visited);
+    PyMem_Free(f->shared);
+    PyMem_Free(f->saved);
+    PyMem_Free(f->live);
     PyMem_Free(f);
 }
 
@@ -213,25 +248,30 @@ struct code_flow *code_flow_get(struct state *st, struct code_info *c)
         PyErr_NoMemory();
         return NULL;
     }
-    f->n_variables = (uint32_t)code_number(c->code, st->str.co_varnames);
+    f->n_locals = (uint32_t)code_number(c->code, st->str.co_varnames);
     f->n_parameters = (uint32_t)(code_number(c->code, st->str.co_argcount) +
                                  code_number(c->code, st->str.co_kwonlyargcount));
-    const uint32_t n_all = f->n_variables + (uint32_t)code_number(c->code, st->str.co_cellvars) +
-                           (uint32_t)code_number(c->code, st->str.co_freevars);
-    f->store = PyMem_Calloc(2 * (size_t)c->n_units + 1, sizeof *f->store);
-    f->first_store = PyMem_Malloc((n_all + 1) * sizeof *f->first_store);
-    f->last_load = PyMem_Calloc(n_all + 1, sizeof *f->last_load);
-    f->kept = PyMem_Calloc(n_all + 1, 1);
-    f->visited = PyMem_Calloc(c->n_units + 1, sizeof *f->visited);
-    if (PyErr_Occurred() || !f->store || !f->first_store || !f->last_load || !f->kept || !f->visited ||
-        read_regions(st, c, f) < 0) {
+    f->n_variables = f->n_locals + (uint32_t)code_number(c->code, st->str.co_cellvars) +
+                     (uint32_t)code_number(c->code, st->str.co_freevars);
+    const size_t units = c->n_units + 1u, variables = f->n_variables + 1u;
+    f->store = PyMem_Calloc(2 * units, sizeof *f->store);
+    f->link = PyMem_Calloc(2 * units, sizeof *f->link); /* an instruction reads two variables, or jumps */
+    f->reads = PyMem_Calloc(variables, sizeof *f->reads);
+    f->jumps_to = PyMem_Calloc(units, sizeof *f->jumps_to);
+    f->before = PyMem_Calloc(units, sizeof *f->before);
+    f->first_store = PyMem_Malloc(variables * sizeof *f->first_store);
+    f->shared = PyMem_Calloc(variables, 1);
+    f->saved = PyMem_Calloc(variables, 1);
+    f->live = PyMem_Calloc(variables, sizeof *f->live);
+    if (PyErr_Occurred() || !f->store || !f->link || !f->reads || !f->jumps_to || !f->before || !f->first_store ||
+        !f->shared || !f->saved || !f->live || read_regions(st, c, f) < 0) {
         if (!PyErr_Occurred())
             PyErr_NoMemory();
         code_flow_free(f);
         return NULL;
     }
-    memset(f->first_store, 0xff, (n_all + 1) * sizeof *f->first_store);
-    read_instructions(st, c, f, n_all);
+    memset(f->first_store, 0xff, variables * sizeof *f->first_store);
+    read_instructions(st, c, f);
     return c->flow = f;
 }
 
@@ -247,66 +287,94 @@ uint32_t handler_of(const struct state *st, const struct code_info *c, uint32_t 
         else
             high = middle;
     }
-    return low && unit < c->flow->region[low - 1].end ? c->flow->region[low - 1].handler : UINT32_MAX;
+    return low && unit < c->flow->region[low - 1].end ? c->flow->region[low - 1].handler : NO_UNIT;
 #else
-    const struct instruction i = instruction_at(st, c, unit ? unit - 1 : 0);
-    return i.flags & OP_HANDLER ? i.target : UINT32_MAX;
+    const struct instruction i = instruction_at(st, c, instruction_begin(st, c, unit ? unit - 1 : 0));
+    return i.flags & OP_HANDLER ? i.target : NO_UNIT;
 #endif
 }
 
 /* ---- is a variable read later ------------------------------------------------------------------------------------ */
 
-enum effect { PASSES, READS, WRITES };
-
-static enum effect effect_on(const struct state *st, const struct code_info *c, const struct instruction *i,
-                             uint32_t unit, uint32_t v)
+static bool writes(const struct state *st, const struct code_info *c, uint32_t unit, uint32_t v)
 {
     const struct code_flow *f = c->flow;
-    if ((i->flags & OP_CALLS) && f->last_load[v] == c->n_units)
-        return READS; /* by an inner function, perhaps */
-    if (!(i->flags & (OP_LOADS | OP_STORES)))
-        return PASSES;
-    const bool pair = (i->flags & (OP_THEN_LOAD | OP_THEN_STORE)) != 0;
-    const uint32_t first = pair ? i->arg >> 4 : variable(f, i->flags, i->arg), second = i->arg & 15;
+    const struct instruction i = instruction_at(st, c, unit);
+    if (!(i.flags & OP_STORES))
+        return false;
     /* After a comprehension with a variable of this name, a swap and a store put its value back. */
-    const bool restores = f->kept[v] && unit > 0 && c->unit[2 * (unit - 1)] == st->opcode.SWAP;
-    if (first == v && (i->flags & OP_LOADS))
-        return READS;
-    if (first == v && !restores)
-        return WRITES;
-    if (pair && second == v && (i->flags & OP_THEN_LOAD))
-        return READS;
-    return pair && second == v && !restores ? WRITES : PASSES;
+    if (f->saved[v] && unit > 0 && c->unit[2 * (unit - 1)] == st->opcode.SWAP)
+        return false;
+    const bool pair = (i.flags & (OP_THEN_LOAD | OP_THEN_STORE)) != 0;
+    return v == (pair ? i.arg >> 4 : variable(f, i.flags, i.arg)) || ((i.flags & OP_THEN_STORE) && v == (i.arg & 15));
+}
+
+/* The handler of a with statement: blocks suppress no exception, so it leads nowhere. */
+static bool is_cleanup(const struct state *st, const struct code_info *c, uint32_t unit)
+{
+    struct instruction i = instruction_at(st, c, unit);
+    if (i.opcode == st->opcode.PUSH_EXC_INFO)
+        i = instruction_at(st, c, i.next);
+    return (i.flags & OP_CLEANUP) != 0;
+}
+
+/* A search backward from the reads of a variable. A unit is pending once at most, when its bit is set. */
+struct search {
+    uint8_t *live;
+    uint32_t *pending, n;
+};
+
+static void add_live(struct search *s, uint32_t unit)
+{
+    if (s->live[unit / 8] >> (unit % 8) & 1)
+        return;
+    s->live[unit / 8] = (uint8_t)(s->live[unit / 8] | 1u << (unit % 8));
+    s->pending[s->n++] = unit;
+}
+
+static void add_before(const struct state *st, const struct code_info *c, uint32_t v, uint32_t unit, struct search *s)
+{
+    if (unit != NO_UNIT && !writes(st, c, unit, v))
+        add_live(s, unit);
+}
+
+static void search_reads(const struct state *st, const struct code_info *c, uint32_t v, struct search *s)
+{
+    const struct code_flow *f = c->flow;
+    for (uint32_t k = f->reads[v]; k; k = f->link[k - 1].next)
+        add_live(s, f->link[k - 1].unit);
+    for (uint32_t k = f->shared[v] ? f->reads[f->n_variables] : 0; k; k = f->link[k - 1].next)
+        add_live(s, f->link[k - 1].unit); /* inner functions may read it */
+    while (s->n) {
+        const uint32_t u = s->pending[--s->n];
+        add_before(st, c, v, f->before[u], s);
+        if (f->jumps_to[u] && is_cleanup(st, c, u))
+            continue;
+        for (uint32_t k = f->jumps_to[u]; k; k = f->link[k - 1].next)
+            add_before(st, c, v, f->link[k - 1].unit, s);
+        for (uint32_t k = 0; f->catches && k < f->n_regions; k++)
+            for (uint32_t in = f->region[k].start; f->region[k].handler == u && in < f->region[k].end; in++)
+                if (c->unit[2 * in] != 0)
+                    add_live(s, in);
+    }
 }
 
 bool is_live(const struct state *st, const struct code_info *c, uint32_t v, uint32_t unit)
 {
-    enum { MAX_PENDING = 256 };
     struct code_flow *f = c->flow;
-    uint32_t pending[MAX_PENDING], n = 0;
-    f->search++;
-    pending[n++] = unit;
-    while (n) {
-        uint32_t u = pending[--n];
-        while (u < c->n_units && f->visited[u] != f->search && !(u > f->last_load[v] && u > f->last_back)) {
-            f->visited[u] = f->search;
-            const struct instruction i = instruction_at(st, c, u);
-            const enum effect effect = i.opcode < 0 ? WRITES : effect_on(st, c, &i, u, v);
-            if (effect == READS)
-                return true;
-            if (effect == WRITES)
-                break;
-            /* The handlers of with statements are left out: blocks suppress no exception. */
-            const bool to_handler = (i.flags & OP_HANDLER) != 0;
-            if (i.target != UINT32_MAX && !(to_handler && (instruction_at(st, c, i.target).flags & OP_CLEANUP))) {
-                if (n == MAX_PENDING)
-                    return true;
-                pending[n++] = i.target;
-            }
-            if (i.flags & OP_ALWAYS)
-                break;
-            u = i.next;
+    if (unit >= c->n_units)
+        return false;
+    if (!f->live[v]) {
+        struct search s = {.live = PyMem_Calloc(c->n_units / 8 + 1, 1),
+                           .pending = PyMem_Malloc((c->n_units + 1) * sizeof *s.pending)};
+        if (s.live && s.pending)
+            search_reads(st, c, v, &s);
+        PyMem_Free(s.pending);
+        if (!s.live || !s.pending) {
+            PyMem_Free(s.live);
+            return true;
         }
+        f->live[v] = s.live;
     }
-    return false;
+    return f->live[v][unit / 8] >> (unit % 8) & 1;
 }

@@ -34,7 +34,9 @@ struct instruction {
     uint32_t target; /* of a jump, else UINT32_MAX */
 };
 
-/* What is found in a code object at its first block. */
+#define NO_UNIT UINT32_MAX
+
+/* What is found in a code object at its first block. Chains: the first element of each key, and the next of each. */
 struct code_flow {
     struct code_region {
         uint32_t start, end, handler;
@@ -42,21 +44,30 @@ struct code_flow {
     struct code_store {
         uint32_t unit, variable;
     } *store; /* each write of a variable */
-    uint32_t n_regions, n_stores, n_variables, n_parameters;
-    uint32_t *first_store, *last_load; /* of each variable; UINT32_MAX, 0: none */
-    uint8_t *kept;                     /* of each variable: a comprehension uses its name for itself */
-    uint32_t *visited;                 /* of each unit: the last search that came there */
-    uint32_t search;
+    struct code_link {
+        uint32_t unit, next;
+    } *link;             /* elements of the chains: an instruction, and the number of the next one from 1, 0: none */
+    uint32_t *reads;     /* chain of each variable; the last: of calls of functions */
+    uint32_t *jumps_to;  /* chain of each unit */
+    uint32_t *before;    /* the instruction before each, if it goes on with this one, else NO_UNIT */
+    uint32_t n_regions, n_stores, n_links, n_locals, n_variables, n_parameters;
+    uint32_t *first_store; /* of each variable; NO_UNIT: none */
+    uint8_t *shared;       /* of each variable: inner functions see it too */
+    uint8_t *saved;        /* of each variable: a comprehension uses its name for itself */
+    uint8_t **live;        /* of each variable: a bit for each unit, made when asked for */
     uint32_t first_handler;
     uint32_t last_back; /* the last jump backward, 0: none */
+    bool catches;       /* has an except or finally, not only with statements */
 };
 
 struct instruction instruction_at(const struct state *st, const struct code_info *c, uint32_t unit);
+/* Where the instruction begins that a frame executes: its argument's upper bytes stand before it. */
+uint32_t instruction_begin(const struct state *st, const struct code_info *c, uint32_t unit);
 /* Null: a Python exception is set. */
 struct code_flow *code_flow_get(struct state *st, struct code_info *c);
 /* The unit where an exception in `unit` is handled; UINT32_MAX: nowhere. */
 uint32_t handler_of(const struct state *st, const struct code_info *c, uint32_t unit);
-/* Whether the variable may be read from `unit` on before it is written. */
+/* Whether the variable may be read from `unit` on before it is written; also if memory is short. */
 bool is_live(const struct state *st, const struct code_info *c, uint32_t variable, uint32_t unit);
 
 /* ---- leave.c ------------------------------------------------------------------------------------------------------ */

@@ -23,7 +23,8 @@ struct range {
     PyObject_HEAD
     uint64_t session;
     struct tv bound[3];
-    uint32_t scope; /* of an iterator */
+    uint32_t scope;     /* of an iterator */
+    struct watch watch; /* of an iterator */
     enum { RANGE_NEW, RANGE_OPEN, RANGE_DONE } state;
 };
 
@@ -53,6 +54,7 @@ static PyObject *range_(PyObject *module, PyObject *const *args, Py_ssize_t n)
         r->bound[0] = n > 1 ? a[0] : tv_int(0);
         r->bound[1] = n > 1 ? a[1] : a[0];
         r->bound[2] = n > 2 ? a[2] : tv_int(1);
+        r->watch = (struct watch){0};
         r->state = RANGE_NEW;
     }
     return (PyObject *)r;
@@ -67,6 +69,7 @@ static PyObject *range_iter(PyObject *self)
     if (it) {
         it->session = range_of(self)->session;
         memcpy(it->bound, range_of(self)->bound, sizeof it->bound);
+        it->watch = (struct watch){0};
         it->state = RANGE_NEW;
         range_of(self)->state = RANGE_DONE;
     }
@@ -96,11 +99,14 @@ static PyObject *range_iterator_next(PyObject *self)
             TRACE(s, trace_range(s->t, r->bound[0], r->bound[1], r->bound[2], &var, scope, &s->err));
         if (status == SK_OK)
             r->state = RANGE_OPEN;
+        if (status == SK_OK && watch_begin(st, s, &r->watch, true) < 0)
+            return NULL;
         return traced_result(st, s, status, &var);
     }
     r->state = RANGE_DONE;
     if (TRACE(s, trace_end_scope(s->t, r->scope, &s->err)) != SK_OK)
         return raise_error(st, &s->err);
+    (void)watch_end(st, s, &r->watch, "sk.range");
     return NULL;
 }
 
@@ -116,6 +122,7 @@ static void range_iterator_dealloc(PyObject *self)
     struct state *st = STATE_OF(self);
     if (range_of(self)->state == RANGE_OPEN)
         PEND(st, range_of(self)->session, RANGE_LEFT);
+    watch_free(&range_of(self)->watch);
     range_dealloc(self);
 }
 
@@ -144,7 +151,7 @@ struct block {
     enum block_kind kind;
     enum { BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state;
     uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
-    int enter;              /* where the code called __enter__ */
+    struct watch watch;
     PyObject *cond, *owner; /* owner: the if of an else or elif; null else */
 };
 
@@ -162,7 +169,7 @@ static PyObject *block_new(struct state *st, const struct session *s, enum block
         b->kind = kind;
         b->state = BLOCK_NEW;
         b->scope = b->last = 0;
-        b->enter = -1;
+        b->watch = (struct watch){.enter = UINT32_MAX};
         b->cond = Py_XNewRef(cond);
         b->owner = Py_XNewRef(owner);
     }
@@ -177,6 +184,7 @@ static void block_dealloc(PyObject *self)
         PEND(STATE_OF(self), b->session, BLOCK_NOT_ENTERED, block_name[b->kind], block_name[b->kind]);
     Py_XDECREF(b->cond);
     Py_XDECREF(b->owner);
+    watch_free(&b->watch);
     PyObject_Free(self);
     Py_DECREF(type);
 }
@@ -290,8 +298,10 @@ static PyObject *block_enter(PyObject *self, PyObject *unused)
     if (enter_branch(st, s, b) < 0)
         return NULL;
     b->state = BLOCK_OPEN;
-    b->enter = PyEval_GetFrame() ? compat_lasti(PyEval_GetFrame()) : -1;
+    s->n_loops += b->kind == BLOCK_WHILE;
     Py_CLEAR(b->cond);
+    if (watch_begin(st, s, &b->watch, b->kind == BLOCK_WHILE) < 0)
+        return NULL;
     return Py_NewRef(b->owner ? b->owner : self);
 }
 
@@ -308,6 +318,7 @@ static PyObject *block_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
         if (s && s->id == b->session) {
             (void)TRACE(s, trace_end_scope(s->t, b->scope, &s->err));
             sk_error_clear(&s->err);
+            s->n_loops -= b->kind == BLOCK_WHILE;
         }
         Py_RETURN_FALSE;
     }
@@ -318,8 +329,10 @@ static PyObject *block_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
         return RAISE(st, OTHER_KERNEL);
     if (TRACE(s, trace_end_scope(s->t, b->scope, &s->err)) != SK_OK)
         return raise_error(st, &s->err);
-    if (caller_leaves_block(st, b->enter))
-        return RAISE(st, BLOCK_LEFT, block_name[b->kind]);
+    const int left = check_left(st, s, b->watch.enter, block_name[b->kind]);
+    s->n_loops -= b->kind == BLOCK_WHILE;
+    if (left < 0 || watch_end(st, s, &b->watch, block_name[b->kind]) < 0)
+        return NULL;
     Py_RETURN_FALSE;
 }
 

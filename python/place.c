@@ -21,8 +21,9 @@ int place_init(struct state *st)
     Py_XDECREF(number);
     OPCODE_TABLE(OPCODE)
 #undef OPCODE
+    const int status = PyErr_Occurred() ? -1 : bytecode_init(st, map);
     Py_DECREF(map);
-    return PyErr_Occurred() ? -1 : 0;
+    return status;
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
@@ -205,6 +206,7 @@ void code_table_free(struct code_table *t)
         Py_XDECREF(t->at[i].bytes);
         Py_XDECREF(t->at[i].varnames);
         PyMem_Free(t->at[i].line);
+        code_flow_free(t->at[i].flow);
     }
     PyMem_Free(t->at);
     memset(t, 0, sizeof *t);
@@ -301,6 +303,16 @@ static const char *cell_name(struct state *st, struct code_info *c, Py_ssize_t k
 #endif
     Py_XDECREF(cells);
     return text;
+}
+
+const char *place_variable(struct state *st, struct code_info *c, uint32_t variable)
+{
+    const char *name = local_name(st, c, variable);
+    Py_ssize_t cell = variable;
+#if PY_VERSION_HEX < 0x030B0000
+    cell -= c->varnames && PyTuple_Check(c->varnames) ? PyTuple_GET_SIZE(c->varnames) : 0;
+#endif
+    return name ? name : cell_name(st, c, cell);
 }
 
 /* The variable that the instruction after unit `k` stores its result in. True: it is returned instead. */

@@ -53,19 +53,21 @@ TYPE_TABLE(TYPE)
     NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line)        \
     NAME(column)
 
-/* Instructions whose numbers place.c and leave.c need, from the module `opcode`; -1 where this Python has none. */
+/* Instructions whose numbers are needed, from the module `opcode`; -1 where this Python has none. */
 #define OPCODE_TABLE(OPCODE)                                                                                           \
     OPCODE(EXTENDED_ARG) OPCODE(GET_ITER) OPCODE(STORE_DEREF) OPCODE(STORE_FAST) OPCODE(STORE_GLOBAL)                  \
-    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(RETURN_VALUE)              \
-    OPCODE(COPY) OPCODE(DUP_TOP) OPCODE(NOP) OPCODE(CALL) OPCODE(POP_TOP) OPCODE(POP_EXCEPT) OPCODE(BEFORE_WITH)          \
-    OPCODE(JUMP_FORWARD) OPCODE(JUMP_BACKWARD) OPCODE(POP_JUMP_FORWARD_IF_TRUE) OPCODE(POP_JUMP_IF_TRUE)               \
-    OPCODE(RETURN_CONST) OPCODE(PRECALL)
+    OPCODE(STORE_NAME) OPCODE(STORE_FAST_LOAD_FAST) OPCODE(STORE_FAST_STORE_FAST) OPCODE(RETURN_VALUE)                 \
+    OPCODE(COPY) OPCODE(DUP_TOP) OPCODE(NOP) OPCODE(PRECALL) OPCODE(CALL) OPCODE(POP_TOP) OPCODE(POP_EXCEPT)           \
+    OPCODE(POP_BLOCK) OPCODE(BEFORE_WITH) OPCODE(SETUP_WITH) OPCODE(LOAD_SPECIAL) OPCODE(LOAD_CONST) OPCODE(SWAP)      \
+    OPCODE(ROT_TWO) OPCODE(PUSH_EXC_INFO) OPCODE(FOR_ITER)
 /* clang-format on */
 
 #define DTYPE_COUNT (S_COUNT + (S_COUNT - 1) * 3)
 
 struct session;
 struct waiter;
+struct code_flow;
+struct rebind;
 
 struct state {
 #define TYPE(field, spec) PyTypeObject *field;
@@ -88,6 +90,7 @@ struct state {
     PyObject *markers[ATTR_COUNT];       /* the marker classes; [ATTR_NONE] null */
     PyObject *package;                   /* folder of the package with a final '/', to tell its code from the user's */
     PyMethodDef *methods;                /* of table-made functions; it, their names and docs lie in `text` */
+    uint16_t op_flags[256];              /* of Python's instructions: enum op_flags */
     const char *op_name[OP_COUNT];       /* Python's name of collectives, barriers and atomics */
     struct mem mem;
     struct arena text;
@@ -136,6 +139,7 @@ struct code_info {
     const unsigned char *unit; /* two bytes an instruction */
     uint32_t n_units, file;
     uint32_t *line; /* of each unit; null: ask Python each time */
+    struct code_flow *flow; /* null until a block begins */
     bool internal;  /* code of the package */
 };
 struct code_table {
@@ -150,15 +154,31 @@ int place_session(struct state *st, struct session *s);
 /* The variable that the calling instruction's result is stored in, by itself or by returning it to Python code that
  * stores it; null if it is none. Belongs to the code object. */
 const char *place_target(struct state *st, struct session *s);
+/* The name of a variable as instructions count them (bytecode.h); null if unknown. Belongs to the code object. */
+const char *place_variable(struct state *st, struct code_info *c, uint32_t variable);
 /* The same place without a session. `file` lives as long as the frame. */
 struct err_place caller_place(struct state *st);
 /* Whether the caller executes this instruction now; true where that cannot be known. */
 bool caller_executes(struct state *st, int opcode);
-/* leave.c: whether a call of __exit__ is due to Python's return, break or continue in a with block whose __enter__ was
- * called at the offset `enter` of the same code. False where that cannot be known (before Python 3.11). */
-bool caller_leaves_block(struct state *st, int enter);
 /* From 1; 0 unknown. Of the calling frame, if it is at this line. */
 uint32_t caller_column(struct state *st, const char *file, uint32_t line);
+
+/* ---- bytecode.c, leave.c, rebind.c: what Python's code does around a block ---------------------------------------- */
+
+int bytecode_init(struct state *st, PyObject *opmap);
+void code_flow_free(struct code_flow *f); /* null allowed */
+/* At a call of __exit__ without an exception: an error if it is due to Python's return, break or continue in the with
+ * block of `what` whose __enter__ was called at the unit `enter`. */
+int check_left(struct state *st, struct session *s, uint32_t enter, const char *what);
+/* The names that a block could bind anew to be read later. Begins at the call of __enter__ or the loop's first
+ * iteration, ends where the block has ended: an error if one was. */
+struct watch {
+    uint32_t code, enter, begin, end, n; /* enter: UINT32_MAX if the code is not understood */
+    struct rebind *at;
+};
+int watch_begin(struct state *st, struct session *s, struct watch *w, bool loop);
+int watch_end(struct state *st, struct session *s, struct watch *w, const char *what);
+void watch_free(struct watch *w);
 
 /* ---- session.c: a kernel being traced ---------------------------------------------------------------------------- */
 
@@ -175,6 +195,7 @@ struct session {
     struct code_table codes;
     uint32_t code, unit;                /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
     const PyFrameObject *caller;        /* the frame whose C call runs the Python code at hand; only compared */
+    uint32_t n_loops;                   /* open blocks of sk.while_ */
     struct device_fn_variant *variants; /* device functions traced so far */
 };
 

@@ -41,7 +41,10 @@ void buf_bytes(struct buf *b, const char *s, size_t n)
 
 void buf_char(struct buf *b, char c)
 {
-    buf_bytes(b, &c, 1);
+    if (b->cap - b->n < 2)
+        buf_reserve(b, 1);
+    b->at[b->n++] = c;
+    b->at[b->n] = 0;
 }
 
 void buf_str(struct buf *b, const char *s)

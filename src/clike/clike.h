@@ -109,6 +109,7 @@ struct cvalue {
     struct pointee pointee; /* of a variable that is a pointer */
     bool points_const;
     uint8_t mode, form;
+    uint8_t events; /* EVENT_BIT(EVENT_*) */
     bool varies;  /* see uniform.c */
     bool in_head; /* a parameter that the head of its for statement declares */
     bool lazy;    /* evaluated on some paths of its statement only */
@@ -251,6 +252,8 @@ void clike_line(struct clike *p, uint32_t place, const char *text);
 enum { LITERAL_TYPED = 0, LITERAL_PLAIN = 1 /* the surroundings fix the type */ };
 void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, enum prec prec);
 void clike_zero(struct clike *p, ir_type t);                      /* the value of no bits, not of a pointer */
+void clike_number(struct clike *p, uint64_t x);                   /* its digits */
+void clike_part(struct clike *p, ir_type whole, uint64_t part);   /* ".x", ".field" or "[1]" */
 void clike_type(struct clike *p, ir_type t);                      /* a value's type */
 void clike_declare(struct clike *p, ir_type t, const char *name); /* "float name", "float name[4]" */
 const char *clike_scalar(const struct clike *p, enum scalar s);

@@ -48,7 +48,8 @@ static void close_if(struct clike *p, bool open)
 
 static void open_cast(struct clike *p, enum scalar s)
 {
-    buf_fmt(p->b, "%s(", clike_scalar(p, s));
+    buf_str(p->b, clike_scalar(p, s));
+    buf_char(p->b, '(');
 }
 
 static enum scalar unsigned_of(enum scalar s)
@@ -151,6 +152,13 @@ static bool is_negative(const struct clike *p, uint32_t id)
     return r.lo < 0 && r.lo > clike_type_range(x->type).lo;
 }
 
+static void put_operator(struct clike *p, const char *text)
+{
+    buf_char(p->b, ' ');
+    buf_str(p->b, text);
+    buf_char(p->b, ' ');
+}
+
 /* x + -1 reads x - 1. Prints the operator and its right operand. */
 static void put_right(struct clike *p, uint32_t id, const char *text, uint32_t right, enum prec prec, unsigned how)
 {
@@ -159,7 +167,7 @@ static void put_right(struct clike *p, uint32_t id, const char *text, uint32_t r
         clike_literal(p, (enum scalar)at(p, right)->type, 0u - at(p, right)->imm, how, prec);
         return;
     }
-    buf_fmt(p->b, " %s ", text);
+    put_operator(p, text);
     clike_operand(p, right, prec, how);
 }
 
@@ -202,7 +210,7 @@ static void put_wrapping(struct clike *p, uint32_t id, enum prec prec)
     } else {
         const bool minus = x->op == OP_ADD && is_negative(p, in[1]);
         put_unsigned(p, in[0], operand_prec(f.prec, false, false), LITERAL_TYPED);
-        buf_fmt(p->b, " %s ", minus ? "-" : f.text);
+        put_operator(p, minus ? "-" : f.text);
         if (minus)
             clike_literal(p, u, (0u - at(p, in[1])->imm) & mask, LITERAL_PLAIN, PREC_UNARY);
         else
@@ -308,7 +316,7 @@ static void put_count(struct clike *p, uint32_t id, uint32_t count, enum prec pr
     const int64_t mask = scalar_info[ir_type_scalar(t)].bits - 1;
     const bool scalar = is_scalar(p, id), inside = clike_within(clike_range(p, count), 0, mask);
     if (scalar && is_literal(p, count)) {
-        buf_fmt(p->b, "%llu", (unsigned long long)(at(p, count)->imm & (uint64_t)mask));
+        clike_number(p, at(p, count)->imm & (uint64_t)mask);
         return;
     }
     const bool open = !inside && clike_open(p, PREC_AND, prec);
@@ -325,7 +333,7 @@ static void put_count(struct clike *p, uint32_t id, uint32_t count, enum prec pr
     if (!inside) {
         buf_str(p->b, " & ");
         if (scalar)
-            buf_fmt(p->b, "%lld", (long long)mask);
+            clike_number(p, (uint64_t)mask);
         else
             clike_literal(p, ir_type_scalar(t), (uint64_t)mask, LITERAL_TYPED, PREC_UNARY);
         close_if(p, open);
@@ -395,7 +403,7 @@ static void put_compare(struct clike *p, uint32_t id, enum prec prec)
     const struct pointee t = clike_pointee(p, a);
     const bool open = clike_open(p, PREC_EQUAL, prec);
     clike_pointer(p, a, t, clike_const(p, a), PREC_ADD);
-    buf_fmt(p->b, " %s ", infix_of(p, id).text);
+    put_operator(p, infix_of(p, id).text);
     clike_pointer(p, b, t, clike_const(p, b), PREC_ADD);
     close_if(p, open);
 }
@@ -446,9 +454,10 @@ static void put_convert(struct clike *p, uint32_t id)
     const bool from_float = ir_type_class(p->m, from) == CLASS_F, to_float = ir_type_class(p->m, to) == CLASS_F;
     const bool through_f32 = from_float && to_float && s != S_F32 && t != S_F32 && t != s;
     if (from_float && !to_float && t != S_BOOL)
-        buf_fmt(p->b, "%s(", helper_to_int(p, t, from));
+        buf_str(p->b, helper_to_int(p, t, from));
     else
-        clike_type(p, to), buf_char(p->b, '(');
+        clike_type(p, to);
+    buf_char(p->b, '(');
     if (through_f32) {
         clike_type(p, ir_type_with(from, S_F32));
         buf_char(p->b, '(');
@@ -482,12 +491,7 @@ static void put_extract(struct clike *p, uint32_t id, enum prec prec)
         return;
     }
     clike_expr(p, a, PREC_POSTFIX);
-    if (t->kind == TYPE_KIND_VECTOR)
-        buf_fmt(p->b, ".%c", letters[x->imm]);
-    else if (t->kind == TYPE_KIND_STRUCT)
-        buf_fmt(p->b, ".%s", names_text(p, p->field_names[t->first_field + x->imm]));
-    else
-        buf_fmt(p->b, "[%llu]", (unsigned long long)x->imm);
+    clike_part(p, at(p, a)->type, x->imm);
 }
 
 /* float2(v.y, v.x) reads v.yx; the vector they all come from, or 0. */
@@ -597,7 +601,8 @@ static void put_part_at(struct clike *p, uint32_t id)
 
 void clike_call(struct clike *p, const char *function, uint32_t id)
 {
-    buf_fmt(p->b, "%s(", function);
+    buf_str(p->b, function);
+    buf_char(p->b, '(');
     for (unsigned k = 0; k < at(p, id)->n; k++) {
         buf_str(p->b, k ? ", " : "");
         clike_expr(p, in_of(p, id)[k], PREC_ASSIGN);
@@ -609,7 +614,8 @@ static void put_call(struct clike *p, uint32_t id)
 {
     const struct node *const x = at(p, id);
     const struct func *const f = &p->m->funcs.at[x->imm];
-    buf_fmt(p->b, "%s(", names_text(p, p->func_name[x->imm]));
+    buf_str(p->b, names_text(p, p->func_name[x->imm]));
+    buf_char(p->b, '(');
     for (unsigned k = 0; k < x->n; k++) {
         const struct param *const q = &p->m->params.at[f->first_param + k];
         const uint32_t a = in_of(p, id)[k];
@@ -744,7 +750,7 @@ void clike_condition(struct clike *p, uint32_t id, bool negate)
         static const char *const opposite[] = {"!=", "==", ">=", ">", "<=", "<"};
         const uint32_t a = in_of(p, id)[0], b = in_of(p, id)[1];
         clike_operand(p, a, PREC_ADD, is_literal(p, b) ? LITERAL_TYPED : LITERAL_PLAIN);
-        buf_fmt(p->b, " %s ", opposite[x->op - OP_EQ]);
+        put_operator(p, opposite[x->op - OP_EQ]);
         clike_operand(p, b, PREC_ADD, LITERAL_PLAIN);
         return;
     }

@@ -76,12 +76,31 @@ static void put_float(struct clike *p, enum scalar s, uint64_t bits, enum prec p
     const char *const open = s == S_F16 ? p->d->f16_open : s == S_BF16 ? p->d->bf16_open : "";
     const char *const shut = s == S_F16 ? p->d->f16_close : s == S_BF16 ? p->d->bf16_close : "f";
     const bool close = signbit(x) && !*open && clike_open(p, PREC_UNARY, prec);
-    buf_fmt(p->b, "%s%s%s", open, text, shut);
+    buf_str(p->b, open);
+    buf_str(p->b, text);
+    buf_str(p->b, shut);
     if (close)
         buf_char(p->b, ')');
 }
 
 /* ---- all ------------------------------------------------------------------------------------------------------- */
+
+void clike_number(struct clike *p, uint64_t x)
+{
+    char digits[20];
+    unsigned n = sizeof digits;
+    do
+        digits[--n] = (char)('0' + x % 10);
+    while ((x /= 10));
+    buf_bytes(p->b, digits + n, sizeof digits - n);
+}
+
+static void put_signed(struct clike *p, int64_t x)
+{
+    if (x < 0)
+        buf_char(p->b, '-');
+    clike_number(p, x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+}
 
 void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, enum prec prec)
 {
@@ -107,16 +126,19 @@ void clike_literal(struct clike *p, enum scalar s, uint64_t bits, unsigned how, 
     const bool is_int = s == S_I32 || (how == LITERAL_PLAIN && (scalar_info[s].class_ == CLASS_S || x >= 0) &&
                                        x <= INT32_MAX && x > INT32_MIN);
     if (width < 32 && !is_int) {
-        buf_fmt(p->b, "%s(%" PRId64 ")", clike_scalar(p, s), x);
+        buf_str(p->b, clike_scalar(p, s));
+        buf_char(p->b, '(');
+        put_signed(p, x);
+        buf_char(p->b, ')');
         return;
     }
     const bool close = scalar_info[s].class_ == CLASS_S && x < 0 && clike_open(p, PREC_UNARY, prec);
-    if (is_int)
-        buf_fmt(p->b, "%" PRId64, x);
-    else if (s == S_I64)
-        buf_fmt(p->b, "%" PRId64 "l", x);
+    if (is_int || s == S_I64)
+        put_signed(p, x);
     else
-        buf_fmt(p->b, "%" PRIu64 "%s", bits, s == S_U64 ? "ul" : "u");
+        clike_number(p, bits);
+    if (!is_int)
+        buf_str(p->b, s == S_I64 ? "l" : s == S_U64 ? "ul" : "u");
     if (close)
         buf_char(p->b, ')');
 }
@@ -129,7 +151,10 @@ void clike_type(struct clike *p, ir_type t)
     switch ((enum type_kind)x->kind) {
     case TYPE_KIND_VOID: buf_str(p->b, "void"); return;
     case TYPE_KIND_SCALAR: buf_str(p->b, clike_scalar(p, ir_type_scalar(t))); return;
-    case TYPE_KIND_VECTOR: buf_fmt(p->b, "%s%u", clike_scalar(p, ir_type_scalar(t)), ir_type_width(t)); return;
+    case TYPE_KIND_VECTOR:
+        buf_str(p->b, clike_scalar(p, ir_type_scalar(t)));
+        clike_number(p, ir_type_width(t));
+        return;
     case TYPE_KIND_POINTER:
         clike_pointer_declare(p, ir_type_space(t), (struct pointee){S_U8, false}, false, "");
         return;
@@ -152,9 +177,26 @@ void clike_declare(struct clike *p, ir_type t, const char *name)
         while (ir_type_at(p->m, elem)->kind == TYPE_KIND_ARRAY)
             elem = ir_type_at(p->m, elem)->elem;
     clike_type(p, elem);
-    buf_fmt(p->b, *name ? " %s" : "%s", name);
+    buf_str(p->b, *name ? " " : "");
+    buf_str(p->b, name);
     for (; t != elem; t = ir_type_at(p->m, t)->elem)
         buf_fmt(p->b, "[%" PRIu64 "]", ir_type_at(p->m, t)->count);
+}
+
+void clike_part(struct clike *p, ir_type whole, uint64_t part)
+{
+    const struct type *const t = ir_type_at(p->m, whole);
+    if (t->kind == TYPE_KIND_ARRAY) {
+        buf_char(p->b, '[');
+        clike_number(p, part);
+        buf_char(p->b, ']');
+        return;
+    }
+    buf_char(p->b, '.');
+    if (t->kind == TYPE_KIND_VECTOR)
+        buf_char(p->b, "xyzw"[part]);
+    else
+        buf_str(p->b, names_text(p, p->field_names[t->first_field + part]));
 }
 
 void clike_zero(struct clike *p, ir_type t)

@@ -28,8 +28,9 @@ static void number_region(struct clike *p, uint32_t region)
     IR_EACH(p->m, region, id)
     {
         const struct node *const x = at(p, id);
-        p->v[id] = (struct cvalue){
-            .raw = p->v[id].raw, .pos = p->order.n, .next_set = UINT32_MAX, .range = clike_type_range(x->type)};
+        p->v[id].pos = p->order.n;
+        p->v[id].next_set = UINT32_MAX;
+        p->v[id].range = clike_type_range(x->type);
         VEC_PUSH(p->mem, &p->order, id);
         for (unsigned k = 0; k < x->n && x->op != OP_RESULT; k++)
             p->v[ir_in(p->m, id)[k]].raw++;
@@ -89,7 +90,7 @@ enum kind { KIND_PURE, KIND_READ, KIND_CONVERGENT, KIND_EFFECT };
 
 static enum kind kind_of(const struct clike *p, uint32_t id)
 {
-    const unsigned events = clike_events(p, id);
+    const unsigned events = p->v[id].events;
     if (events & EVENT_BIT(EVENT_ORDER))
         return KIND_EFFECT;
     if (events & EVENT_BIT(EVENT_CONVERGENT))
@@ -99,7 +100,7 @@ static enum kind kind_of(const struct clike *p, uint32_t id)
 
 static bool happens_before(const struct clike *p, unsigned events, uint32_t pos)
 {
-    for (unsigned e = 0; e < EVENT_COUNT; e++)
+    for (unsigned e = 0; events >> e; e++)
         if ((events & EVENT_BIT(e)) && p->next_event[e] < pos)
             return true;
     return false;
@@ -408,8 +409,8 @@ static void plan_node(struct clike *p, uint32_t id)
 
 static void note_events(struct clike *p, uint32_t id)
 {
-    const unsigned events = clike_events(p, id);
-    for (unsigned e = 0; e < EVENT_COUNT; e++)
+    const unsigned events = p->v[id].events;
+    for (unsigned e = 0; events >> e; e++)
         if (events & EVENT_BIT(e))
             p->next_event[e] = p->v[id].pos;
     if (at(p, id)->op == OP_SET)
@@ -622,10 +623,11 @@ void clike_plan(struct clike *p)
         plan_node(p, p->order.at[k]);
         note_events(p, p->order.at[k]);
     }
-    for (uint32_t k = 0; k < p->order.n; k++)
+    for (uint32_t k = 0; k < p->order.n; k++) {
         weigh(p, p->order.at[k]);
-    for (uint32_t k = 0; k < p->order.n; k++)
-        clike_settle_pointer(p, p->order.at[k]);
+        if (ir_type_is_pointer(at(p, p->order.at[k])->type))
+            clike_settle_pointer(p, p->order.at[k]);
+    }
     for (uint32_t k = 0; k < p->order.n; k++)
         if (at(p, p->order.at[k])->op == OP_LOOP)
             settle_loop(p, p->order.at[k]);

@@ -155,7 +155,7 @@ void clike_settle_pointer(struct clike *p, uint32_t id)
 static void put_space(struct clike *p, enum space space)
 {
     if (*p->d->space[space])
-        buf_fmt(p->b, "%s ", p->d->space[space]);
+        buf_str(p->b, p->d->space[space]), buf_char(p->b, ' ');
 }
 
 void clike_pointer_declare(struct clike *p, enum space space, struct pointee t, bool is_const, const char *name)
@@ -218,8 +218,6 @@ static bool is_zero(const struct clike *p, uint32_t id)
     return at(p, id)->op == OP_CONST && at(p, id)->imm == 0;
 }
 
-static const char parts[] = "xyzw";
-
 /* The object itself, not through a cast. */
 static void put_object(struct clike *p, uint32_t id, enum prec prec)
 {
@@ -270,7 +268,7 @@ static bool put_component(struct clike *p, uint32_t id, ir_type t)
     if (o.atomic || width < 2 || k >= width || ir_type_scalar(o.type) != t)
         return false;
     clike_lvalue(p, base_of(p, id), o.type, PREC_POSTFIX);
-    buf_fmt(p->b, ".%c", parts[k]);
+    clike_part(p, o.type, k);
     return true;
 }
 

@@ -80,7 +80,8 @@ static void survey_region(struct clike *p, uint32_t region)
     IR_EACH(m, region, id)
     {
         const struct node *const x = ir_at(m, id);
-        unsigned events = clike_events(p, id) & ~EVENT_BIT(EVENT_CONSTRUCT);
+        p->v[id].events = (uint8_t)clike_events(p, id);
+        unsigned events = p->v[id].events & ~EVENT_BIT(EVENT_CONSTRUCT);
         if (x->op == OP_SET || x->op == OP_GET)
             events = 0; /* of the function's own */
         p->func_effects[p->func] |= (uint8_t)events;

@@ -115,23 +115,11 @@ void clike_copies(struct clike *p, uint32_t place, unsigned n, const uint32_t *t
 
 /* ---- parts ----------------------------------------------------------------------------------------------------- */
 
-static void put_part(struct clike *p, ir_type whole, uint64_t part)
-{
-    static const char letters[] = "xyzw";
-    const struct type *const t = ir_type_at(p->m, whole);
-    if (t->kind == TYPE_KIND_VECTOR)
-        buf_fmt(p->b, ".%c", letters[part]);
-    else if (t->kind == TYPE_KIND_STRUCT)
-        buf_fmt(p->b, ".%s", names_text(p, p->field_names[t->first_field + part]));
-    else
-        buf_fmt(p->b, "[%llu]", (unsigned long long)part);
-}
-
 static void assign_part(struct clike *p, uint32_t place, uint32_t variable, uint32_t insert)
 {
     clike_begin(p);
     buf_str(p->b, clike_name(p, variable));
-    put_part(p, at(p, insert)->type, at(p, insert)->imm);
+    clike_part(p, at(p, insert)->type, at(p, insert)->imm);
     buf_str(p->b, " = ");
     clike_operand(p, ir_in(p->m, insert)[1], PREC_ASSIGN, LITERAL_PLAIN);
     buf_char(p->b, ';');

@@ -289,12 +289,11 @@ static struct access *complete(struct compile *c, uint32_t node)
     return q;
 }
 
-/* One scalar that is copied as it is, in shared memory known by name, at a plain index. */
+/* One number that is copied as it is, in memory known by name. */
 static bool is_simple(const struct compile *c, const struct access *q)
 {
     const unsigned kind = c->leaf.at[q->first_leaf].kind;
-    return q->n_leaves == 1 && kind != S_BOOL && kind < LEAF_OFFSET && q->region != REGION_DYNAMIC && !q->thread &&
-           !q->has_base;
+    return q->n_leaves == 1 && kind != S_BOOL && kind < LEAF_OFFSET && q->region != REGION_DYNAMIC;
 }
 
 static void compile_load(struct compile *c, uint32_t node)
@@ -311,7 +310,7 @@ static void compile_load(struct compile *c, uint32_t node)
     if (q->n_leaves == 1)
         i.d = c->leaves.at[at];
     if (is_simple(c, q))
-        i.run = memory_load_one(kind_bytes(c->leaf.at[q->first_leaf].kind));
+        i.run = c->loops->load(kind_bytes(c->leaf.at[q->first_leaf].kind));
     emit(c, i);
 }
 
@@ -336,7 +335,7 @@ static void compile_store(struct compile *c, uint32_t node)
     if (q->n_leaves == 1)
         i.d = c->leaves.at[at];
     if (is_simple(c, q) && !q->tracked)
-        i.run = memory_store_one(kind_bytes(c->leaf.at[q->first_leaf].kind));
+        i.run = c->loops->store(kind_bytes(c->leaf.at[q->first_leaf].kind));
     emit(c, i);
 }
 

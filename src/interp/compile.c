@@ -144,7 +144,7 @@ uint32_t site(struct compile *c, uint32_t place)
 static void elementwise(struct compile *c, enum op op, enum scalar s, unsigned flags, struct inst i)
 {
     const enum scalar to = op_info[op].rule == RULE_COMPARE ? S_BOOL : s;
-    i.run = lanes_op(op, s, flags);
+    i.run = c->loops->op(op, s, flags);
     if (!i.run) {
         i.run = lanes_eval;
         i.imm = LANES_EVAL(op, s, to, flags);
@@ -161,7 +161,7 @@ static bool same_bits(enum scalar from, enum scalar to)
 
 void convert(struct compile *c, uint32_t d, uint32_t a, enum scalar from, enum scalar to)
 {
-    struct inst i = {.run = lanes_convert(from, to), .d = d, .a = a};
+    struct inst i = {.run = c->loops->convert(from, to), .d = d, .a = a};
     if (!i.run) {
         i.run = lanes_eval;
         i.imm = LANES_EVAL(OP_CONVERT, from, to, 0);
@@ -222,7 +222,7 @@ static void compile_select(struct compile *c, uint32_t node)
     define(c, node);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t d = value(c, node, k);
-        emit(c, (struct inst){.run = lanes_select(c->vreg.at[d].bytes),
+        emit(c, (struct inst){.run = c->loops->select(c->vreg.at[d].bytes),
                               .d = d,
                               .a = value(c, in[0], each ? k : 0),
                               .b = value(c, in[1], k),
@@ -374,7 +374,7 @@ static void copy_leaves(struct compile *c, uint32_t node, uint32_t from)
     define(c, node);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t d = value(c, node, k);
-        emit(c, (struct inst){.run = lanes_copy(c->vreg.at[d].bytes), .d = d, .a = value(c, from, k)});
+        emit(c, (struct inst){.run = c->loops->copy(c->vreg.at[d].bytes), .d = d, .a = value(c, from, k)});
     }
 }
 
@@ -406,7 +406,7 @@ static void compile_local(struct compile *c, uint32_t node)
     const uint32_t n = (uint32_t)leaf_count(c->m, ir_at(c->m, in[1])->type);
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t d = value(c, in[0], k);
-        emit(c, (struct inst){.run = lanes_move(c->vreg.at[d].bytes), .d = d, .a = value(c, in[1], k)});
+        emit(c, (struct inst){.run = c->loops->move(c->vreg.at[d].bytes), .d = d, .a = value(c, in[1], k)});
     }
 }
 
@@ -682,6 +682,7 @@ sk_status interp_compile(struct mem *mem, const struct ir_module *m, uint32_t fu
     struct compile *const c = mem_zalloc(t, sizeof *c);
     c->mem = t;
     c->m = m;
+    c->loops = lanes_best();
     arena_init(&c->scratch, t);
     const sk_status status = compile_all(c, func, err);
     if (status == SK_OK)

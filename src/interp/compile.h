@@ -45,6 +45,7 @@ struct patch {
 struct compile {
     struct mem *mem; /* working memory: all here goes with it */
     const struct ir_module *m;
+    const struct lane_loops *loops;
     const struct func *func;
     const char *name;
     struct interp_program p; /* the numbers, not the tables */

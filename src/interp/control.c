@@ -35,7 +35,7 @@ static uint32_t take_slots(struct compile *c, uint32_t n)
 static void move(struct compile *c, uint32_t d, uint32_t a)
 {
     const unsigned bytes = c->vreg.at[d].bytes;
-    emit(c, (struct inst){.run = lanes_move(bytes), .d = d, .a = a});
+    emit(c, (struct inst){.run = c->loops->move(bytes), .d = d, .a = a});
 }
 
 /* The leaves of the operands to the `n` leaves from `to` on, all at once: a source that an earlier move overwrites is
@@ -60,7 +60,7 @@ static void move_all(struct compile *c, uint32_t node, uint32_t to, uint32_t n)
             continue;
         const unsigned bytes = c->vreg.at[from[k]].bytes;
         const uint32_t saved = vreg_new(c, bytes);
-        emit(c, (struct inst){.run = lanes_copy(bytes), .d = saved, .a = from[k]});
+        emit(c, (struct inst){.run = c->loops->copy(bytes), .d = saved, .a = from[k]});
         from[k] = saved;
     }
     for (uint32_t k = 0; k < done; k++)

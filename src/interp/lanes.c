@@ -5,7 +5,7 @@
  * again are those that would otherwise be a call a lane. What has no loop here runs lane by lane through lanes_eval.
  */
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3") /* vectorises these loops */
+#pragma GCC optimize("O3", "no-tree-loop-distribute-patterns") /* vectorises these loops */
 #endif
 
 #include "interp/program.h"
@@ -360,30 +360,7 @@ LANES_1(sign_clear_32, uint32_t, uint32_t, SIGN_CLEAR_32)
 FLOAT_LANES_3(fma_F16, F16, uint16_t, math_fma_odd)
 FLOAT_LANES_3(fma_BF16, BF16, uint16_t, math_fma_odd)
 
-#if defined(__x86_64__) && defined(__GNUC__)
-/* fmaf has the same bits on every machine, but is a call where the compiler may not assume the instruction. */
-__attribute__((target("avx2,fma"))) static const struct inst *fma_F32_fast(struct simd *s, const struct inst *i)
-{
-    LANE_D(float);
-    LANE_A(float);
-    LANE_B(float);
-    LANE_C(float);
-    EACH(d[l] = to_F32(__builtin_fmaf(a[l], b[l], c[l])))
-    return i + 1;
-}
-
-static inst_fn *fma_F32(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? fma_F32_fast : NULL;
-}
-#else
-static inst_fn *fma_F32(void)
-{
-    return NULL;
-}
-#endif
-
-inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags)
+static inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags)
 {
     switch (scalar_info[s].class_) {
     case CLASS_B: return bool_ops[op];
@@ -396,8 +373,6 @@ inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags)
             return s == S_F32 ? sign_clear_32 : sign_clear_16;
         if (op == OP_FMA && s != S_F32)
             return s == S_F16 ? fma_F16 : fma_BF16;
-        if (op == OP_FMA && s == S_F32 && fma_F32())
-            return fma_F32();
         if ((flags & NODE_FAST) && fast_ops[op][s - S_F16])
             return fast_ops[op][s - S_F16];
         return float_ops[op][s - S_F16];
@@ -482,15 +457,12 @@ static inst_fn *const convert_ops[S_COUNT][S_COUNT] = {
     [S_F32] = FLOAT_FROM(F32),
 };
 
-inst_fn *lanes_convert(enum scalar from, enum scalar to)
+static inst_fn *lanes_convert(enum scalar from, enum scalar to)
 {
     return convert_ops[from][to];
 }
 
 /* ---- by size: choice, copies, moves ----------------------------------------------------------------------------- */
-
-#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
-#define BY_SIZE(name, bytes) ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
 
 #define SELECT(N)                                                                                                      \
     static const struct inst *select_##N(struct simd *s, const struct inst *i)                                         \
@@ -504,20 +476,28 @@ inst_fn *lanes_convert(enum scalar from, enum scalar to)
     }
 EACH_SIZE(SELECT)
 
-inst_fn *lanes_select(unsigned bytes)
+static inst_fn *lanes_select(unsigned bytes)
 {
     return BY_SIZE(select, bytes);
 }
 
+/* In vectors, which is how the copy will be read: a load that spans several stores under way waits for them. */
+typedef char vector __attribute__((vector_size(LANES)));
+
 #define COPY(N)                                                                                                        \
     static const struct inst *copy_##N(struct simd *s, const struct inst *i)                                           \
     {                                                                                                                  \
-        memcpy(s->regs + i->d, s->regs + i->a, LANES * sizeof(uint##N##_t));                                           \
+        LANE_D(vector);                                                                                                \
+        LANE_A(vector);                                                                                                \
+        for (unsigned k = 0; k < N / 8; k++) {                                                                         \
+            const vector x = a[k];                                                                                     \
+            d[k] = x;                                                                                                  \
+        }                                                                                                              \
         return i + 1;                                                                                                  \
     }
 EACH_SIZE(COPY)
 
-inst_fn *lanes_copy(unsigned bytes)
+static inst_fn *lanes_copy(unsigned bytes)
 {
     return BY_SIZE(copy, bytes);
 }
@@ -539,78 +519,17 @@ static const uint32_t lane_bit[LANES] = {
     }
 EACH_SIZE(MOVE)
 
-inst_fn *lanes_move(unsigned bytes)
+static inst_fn *lanes_move(unsigned bytes)
 {
     return BY_SIZE(move, bytes);
 }
 
-/* ---- lane by lane ----------------------------------------------------------------------------------------------- */
-
-const struct inst *lanes_eval(struct simd *s, const struct inst *i)
-{
-    const enum op op = (enum op)(i->imm & 0xffff);
-    const enum scalar from = (enum scalar)(i->imm >> 16 & 0xff), to = (enum scalar)(i->imm >> 24 & 0xff);
-    const unsigned flags = (unsigned)(i->imm >> 32), bytes = scalar_info[from].bytes;
-    const unsigned n = (unsigned)op_info[op].n;
-    EACH_LANE(s->mask, l)
-    {
-        const uint64_t a = lane_get(s, i->a, bytes, l);
-        const uint64_t b = n > 1 ? lane_get(s, i->b, bytes, l) : 0;
-        const uint64_t c = n > 2 ? lane_get(s, i->c, bytes, l) : 0;
-        lane_set(s, i->d, scalar_info[to].bytes, l, ir_scalar_eval(op, from, to, flags, a, b, c));
-    }
-    return i + 1;
-}
-
-/* ---- several leaves: list entries are (register, bytes) pairs ---------------------------------------------------- */
-
-/* x: the list of y sources, then (imm of them) targets; the bytes of the sources in order are those of the targets. */
-const struct inst *lanes_bitcast(struct simd *s, const struct inst *i)
-{
-    const uint32_t *const from = s->run->p->list + i->x, n = i->y, *const to = from + 2 * n, m = (uint32_t)i->imm;
-    for (unsigned l = 0; l < LANES; l++) {
-        char bytes[64];
-        size_t at = 0;
-        for (uint32_t k = 0; k < n; at += from[2 * k + 1], k++)
-            memcpy(bytes + at, s->regs + from[2 * k] + (size_t)from[2 * k + 1] * l, from[2 * k + 1]);
-        at = 0;
-        for (uint32_t k = 0; k < m; at += to[2 * k + 1], k++)
-            memcpy(s->regs + to[2 * k] + (size_t)to[2 * k + 1] * l, bytes + at, to[2 * k + 1]);
-    }
-    return i + 1;
-}
-
-/* x: the list of the part's targets (y of them), then the leaves of all parts (imm of them); b: the index as u64. */
-const struct inst *lanes_extract(struct simd *s, const struct inst *i)
-{
-    const uint32_t *const to = s->run->p->list + i->x, n = i->y, *const from = to + 2 * n;
-    const uint64_t parts = i->imm / n;
-    const uint64_t *const index = REG(s, const uint64_t, i->b);
-    EACH_LANE(s->mask, l)
-    {
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t bytes = to[2 * k + 1];
-            const uint64_t x = index[l] < parts ? lane_get(s, from[2 * (index[l] * n + k)], bytes, l) : 0;
-            lane_set(s, to[2 * k], bytes, l, x);
-        }
-    }
-    return i + 1;
-}
-
-/* x: the list of the whole's targets (imm of them), which hold the old value, then the part's y leaves; b: index. */
-const struct inst *lanes_insert(struct simd *s, const struct inst *i)
-{
-    const uint32_t *const to = s->run->p->list + i->x, n = i->y, *const from = to + 2 * i->imm;
-    const uint64_t parts = i->imm / n;
-    const uint64_t *const index = REG(s, const uint64_t, i->b);
-    EACH_LANE(s->mask, l)
-    {
-        if (index[l] >= parts)
-            continue;
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t bytes = from[2 * k + 1];
-            lane_set(s, to[2 * (index[l] * n + k)], bytes, l, lane_get(s, from[2 * k], bytes, l));
-        }
-    }
-    return i + 1;
-}
+const struct lane_loops lanes_least = {
+    .op = lanes_op,
+    .convert = lanes_convert,
+    .select = lanes_select,
+    .move = lanes_move,
+    .copy = lanes_copy,
+    .load = cells_load,
+    .store = cells_store,
+};

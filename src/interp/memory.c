@@ -123,7 +123,6 @@ static unsigned leaf_bytes(const struct leaf *f)
     return f->kind == LEAF_OFFSET ? 8 : f->kind == LEAF_REGION ? 4 : scalar_info[f->kind].bytes;
 }
 
-#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
 #define LOAD_PLAIN(N)                                                                                                  \
     static void load_plain_##N(struct simd *s, const struct leaf *f, uint32_t ok, char *const *at)                     \
     {                                                                                                                  \

@@ -23,6 +23,10 @@
 #ifndef SK_INTERP_PROGRAM_H
 #define SK_INTERP_PROGRAM_H
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "interp/interp.h"
 
 #define LANES 32u
@@ -226,12 +230,18 @@ struct run {
 /* The lanes of a bool register as bits: a multiplication gathers eight bytes. Inactive lanes may hold anything. */
 static inline uint32_t lanes_bits(const struct simd *s, uint32_t reg)
 {
+#if defined(__SSE2__)
+    const __m128i *const x = REG(s, const __m128i, reg); /* bit 7 of a byte is what movemask takes */
+    return (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[0], 7)) |
+           (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[1], 7)) << 16;
+#else
     uint64_t w[4];
     uint32_t bits = 0;
     memcpy(w, s->regs + reg, sizeof w);
     for (unsigned k = 0; k < 4; k++)
         bits |= (uint32_t)((w[k] & 0x0101010101010101u) * 0x0102040810204080u >> 56) << 8 * k;
     return bits;
+#endif
 }
 
 static inline void lanes_from_bits(struct simd *s, uint32_t reg, uint32_t bits)
@@ -249,31 +259,53 @@ static inline bool nobody_waits(const struct simd *s)
 
 static inline uint64_t lane_get(const struct simd *s, uint32_t reg, unsigned bytes, unsigned lane)
 {
-    uint64_t x = 0;
-    memcpy(&x, s->regs + reg + (size_t)bytes * lane, bytes);
-    return x;
+    switch (bytes) {
+    case 1: return REG(s, const uint8_t, reg)[lane];
+    case 2: return REG(s, const uint16_t, reg)[lane];
+    case 4: return REG(s, const uint32_t, reg)[lane];
+    default: return REG(s, const uint64_t, reg)[lane];
+    }
 }
 
 static inline void lane_set(struct simd *s, uint32_t reg, unsigned bytes, unsigned lane, uint64_t x)
 {
-    memcpy(s->regs + reg + (size_t)bytes * lane, &x, bytes);
+    switch (bytes) {
+    case 1: REG(s, uint8_t, reg)[lane] = (uint8_t)x; break;
+    case 2: REG(s, uint16_t, reg)[lane] = (uint16_t)x; break;
+    case 4: REG(s, uint32_t, reg)[lane] = (uint32_t)x; break;
+    default: REG(s, uint64_t, reg)[lane] = x; break;
+    }
 }
 
-/* lanes.c: elementwise operations. Null if one has no loop of its own: then lanes_eval runs it lane by lane. */
-inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags);
-inst_fn *lanes_convert(enum scalar from, enum scalar to);
-inst_fn *lanes_select(unsigned bytes);
+/* Functions by size. */
+#define EACH_SIZE(X) X(8) X(16) X(32) X(64)
+#define BY_SIZE(name, bytes) ((bytes) == 1 ? name##_8 : (bytes) == 2 ? name##_16 : (bytes) == 4 ? name##_32 : name##_64)
+
+/* Loops over all lanes: lanes.c, cells.c. They are compiled for the least machine and in wide.c for larger vectors; the
+ * results have the same bits. */
+struct lane_loops {
+    inst_fn *(*op)(enum op op, enum scalar s, unsigned flags); /* null: none of its own, see lanes_eval */
+    inst_fn *(*convert)(enum scalar from, enum scalar to);
+    inst_fn *(*select)(unsigned bytes);
+    inst_fn *(*move)(unsigned bytes);  /* d = a where active */
+    inst_fn *(*copy)(unsigned bytes);  /* d = a in all lanes */
+    inst_fn *(*load)(unsigned bytes);  /* as memory_load, memory_store: one number in memory whose region is known */
+    inst_fn *(*store)(unsigned bytes);
+};
+extern const struct lane_loops lanes_least;
+const struct lane_loops *lanes_best(void); /* for the machine that this runs on */
+
+/* parts.c: lane by lane */
 inst_fn lanes_eval; /* imm: LANES_EVAL; operands a, b, c; active lanes only */
 #define LANES_EVAL(op, s, to, flags)                                                                                   \
     ((uint64_t)(op) | (uint64_t)(s) << 16 | (uint64_t)(to) << 24 | (uint64_t)(flags) << 32)
-inst_fn *lanes_move(unsigned bytes);                /* d = a where active */
-inst_fn *lanes_copy(unsigned bytes);                /* d = a in all lanes */
 inst_fn lanes_bitcast, lanes_extract, lanes_insert; /* x: list; see compile.c */
 
 /* memory.c: x an access; single leaves are in d (load) or d (the stored value), too. */
 inst_fn memory_load, memory_store, memory_atomic, memory_address, memory_zero, memory_fence;
-inst_fn *memory_load_one(unsigned bytes);
-inst_fn *memory_store_one(unsigned bytes);
+void memory_offsets(const struct simd *s, const struct inst *i, const struct access *q, uint64_t *restrict to);
+inst_fn *cells_load(unsigned bytes);
+inst_fn *cells_store(unsigned bytes);
 
 /* simd.c: d, a (value), b (lane, delta, mask as u64), c (filling); x: enum scalar; y: width of the group, 32 or 4;
  * reductions and scans: imm from simd_combine. */

@@ -90,7 +90,7 @@ struct tree {
 static void tree_begin(struct tree *t, const struct simd *s, const struct inst *i, enum op combine)
 {
     const enum scalar scalar = (enum scalar)i->x;
-    inst_fn *const fn = lanes_op(combine, scalar, 0);
+    inst_fn *const fn = lanes_best()->op(combine, scalar, 0);
     t->bytes = bytes_of(i);
     t->simd = (struct simd){.regs = t->reg[0], .mask = ALL_LANES, .run = s->run};
     t->inst = (struct inst){.run = fn ? fn : lanes_eval,

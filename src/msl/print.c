@@ -77,7 +77,7 @@ static void put_attribute(struct clike *p, uint32_t k, int part, enum prec prec)
     }
     buf_str(p->b, clike_name(p, param_at(p, d.first)->node));
     if (width < d.width)
-        buf_fmt(p->b, ".%.*s", (int)width, &"xyz"[part < 0 ? 0 : part]);
+        buf_char(p->b, '.'), buf_bytes(p->b, &"xyz"[part < 0 ? 0 : part], width);
     if (cast)
         buf_char(p->b, ')');
 }

@@ -58,6 +58,13 @@ static sk_status check(struct trace *t, struct tv v, sk_error *err)
     return SK_OK;
 }
 
+bool trace_usable(const struct trace *t, struct tv v)
+{
+    if (v.kind != TV_VALUE && v.kind != TV_LOCAL && v.kind != TV_POINTER)
+        return true;
+    return t->m && v.serial == t->serial && v.func == t->b.func && v.id < t->m->nodes.n && is_visible(t, v.id);
+}
+
 sk_status trace_use(struct trace *t, struct tv v, struct tv *out, sk_error *err)
 {
     switch ((enum tv_kind)v.kind) {

@@ -225,6 +225,16 @@ static bool float_answer(enum op op, enum scalar s, const uint64_t x[3], uint64_
     return true;
 }
 
+/* x * y + z of 16-bit floats, rounded once: in double the product is exact; a sum that is not moves to the neighbour
+ * beyond which the exact value lies, so that it is no longer on a tie of the shorter format. */
+static double fma_once(double x, double y, double z)
+{
+    const double p = x * y, sum = p + z;
+    const double big = fabs(p) > fabs(z) ? p : z, small = fabs(p) > fabs(z) ? z : p;
+    const double rest = small - (sum - big);
+    return isfinite(sum) && rest != 0 ? nextafter(sum, rest > 0 ? INFINITY : -INFINITY) : sum;
+}
+
 /* Rows of math.def on floats: the f32 function, rounded once more. */
 static bool math_answer(enum op op, enum scalar s, unsigned flags, const uint64_t x[3], uint64_t *out)
 {
@@ -244,7 +254,9 @@ static bool math_answer(enum op op, enum scalar s, unsigned flags, const uint64_
 #include "ir/math.def"
 #undef MATH
     const float a = (float)f64(s, x[0]), b = (float)f64(s, x[1]), c = (float)f64(s, x[2]);
-    if (f1)
+    if (op == OP_FMA && s != S_F32)
+        *out = round_to(s, fma_once((double)a, (double)b, (double)c));
+    else if (f1)
         *out = round_to(s, (double)f1(a));
     else if (f2)
         *out = round_to(s, (double)f2(a, b));
