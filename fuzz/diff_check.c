@@ -1,12 +1,13 @@
 /* diff_check.c - the checks of one program.
  *
- * The reference is the program as generated, calls inlined, no pass run. Contraction changes results on purpose: programs that
+ * The reference is the program as generated, calls inlined, no pass run, with the interpreter's loops for the least machine. Contraction changes results on purpose: programs that
  * allow it are compared from the point on where pass C ran.
  */
 #include "fuzz/diff.h"
 
 #include <stdio.h>
 
+#include "interp/program.h"
 #include "pass/pass.h"
 
 volatile int diff_stop;
@@ -37,7 +38,8 @@ static bool failed(struct check *c, const char *letters, const char *fmt, ...)
 /* ---- running --------------------------------------------------------------------------------------------------- */
 
 /* Runs the only kernel of `m` on a copy of the arguments. */
-static void run(struct check *c, const struct ir_module *m, uint32_t kernel, struct result *out)
+static void run(struct check *c, const struct ir_module *m, uint32_t kernel, const struct lane_loops *loops,
+                struct result *out)
 {
     const struct gen_program *const p = c->p;
     struct interp_arg arg[GEN_MAX_ARGS];
@@ -51,7 +53,7 @@ static void run(struct check *c, const struct ir_module *m, uint32_t kernel, str
         arg[k] = (struct interp_arg){a->output ? out->data[k] : a->data, a->size};
     }
     memset(&out->err, 0, sizeof out->err);
-    out->status = interp_compile(c->mem, m, kernel, &program, &out->err);
+    out->status = interp_compile_for(c->mem, m, kernel, loops, &program, &out->err);
     if (out->status != SK_OK)
         return;
     const struct interp_launch launch = {
@@ -176,7 +178,7 @@ static bool variant(struct check *c, const struct ir_module *m, const char *pref
         copy = parsed;
     }
     if (good) {
-        run(c, copy, 1, &have);
+        run(c, copy, 1, lanes_best(), &have);
         good = compare(c, all, want, &have);
     }
     c->mem = outer;
@@ -202,7 +204,7 @@ static bool check_module(struct check *c, const struct ir_module *m, uint64_t se
     if (pass_inline(base, c->p->kernel, 1u << 20, &err) != SK_OK || pass_run(base, prefix, &err) != SK_OK ||
         ir_verify(base, &err) != SK_OK)
         return failed(c, prefix, "the verifier refuses the program with its calls inlined: %s", err.message);
-    run(c, base, 1, &raw);
+    run(c, base, 1, &lanes_least, &raw);
     if (raw.status != SK_OK && raw.status != SK_ERR_FAULT)
         return failed(c, prefix, "does not run: %s", raw.err.message);
     if (raw.status == SK_ERR_FAULT && !c->p->read_faults && !c->p->write_faults)
@@ -225,7 +227,7 @@ static bool check_module(struct check *c, const struct ir_module *m, uint64_t se
         struct result piped = {0};
         if (pass_run(base, "VSHECD", &err) != SK_OK)
             return failed(c, "CVSHECD", "the verifier refuses what the passes made: %s", err.message);
-        run(c, base, 1, &piped);
+        run(c, base, 1, &lanes_least, &piped);
         random_letters(&state, letters, false);
         return variant(c, base, "CVSHECD", letters, false, &piped);
     }

@@ -242,9 +242,18 @@ static struct count open_loop(struct gen *g, bool together)
     return c;
 }
 
+/* The counter plus 1; or plus a step that is cut to end at the limit, the distance taken in the unsigned type. */
 static uint32_t next_count(struct gen *g, const struct count *c)
 {
-    return gen_node(g, OP_ADD, c->type, 2, (const uint32_t[]){c->counter, ir_const(g->m, c->type, 1)}, 0, 0);
+    uint32_t by = ir_const(g->m, c->type, 1);
+    if (chance(g, 25)) {
+        const ir_type u = scalar_info[c->type].class_ == CLASS_S ? c->type + 1u : c->type;
+        const uint32_t from = ir_convert(&g->b, u, c->counter), to = ir_convert(&g->b, u, c->limit);
+        const uint32_t distance = gen_node(g, OP_SUB, u, 2, (const uint32_t[]){to, from}, 0, 0);
+        const uint32_t step = ir_const(g->m, u, (const uint64_t[]){1, 2, 3, UINT64_MAX}[roll(g, 4)]);
+        by = ir_convert(&g->b, c->type, gen_node(g, OP_MIN, u, 2, (const uint32_t[]){step, distance}, 0, 0));
+    }
+    return gen_node(g, OP_ADD, c->type, 2, (const uint32_t[]){c->counter, by}, 0, 0);
 }
 
 /* `x` is below the limit, and perhaps something more. */

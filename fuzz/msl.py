@@ -47,7 +47,7 @@ def as_cpp(sources):
 
 
 def check(clang, build, seeds, folder, counts):
-    """Whether the programs agree; prints what does not, and adds to the counts."""
+    """What is wrong with the programs, in lines; adds to the counts."""
     words, program = [f"seed:{seed}" for seed in seeds], str(build / "fuzz" / "fuzz_msl")
     printed = subprocess.run([program, "--print", *words], capture_output=True, text=True, check=False)
     sources = re.split(r"^// (?=run_\d+_\d+ \w+$)", printed.stdout, flags=re.MULTILINE)[1:]
@@ -60,16 +60,16 @@ def check(clang, build, seeds, folder, counts):
     maths = ["-x", "none", str(build / "libspork_all.a"), "-lm"]  # the shim's functions are the interpreter's
     command = [clang, *FLAGS, *traps, *paths, str(source), *maths, "-o", str(library)]
     compiled = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [line for line in printed.stdout.splitlines() if line.startswith("FAIL")]
+    lines += [line for line in compiled.stderr.splitlines() if "error" in line][:4]
     if printed.returncode or compiled.returncode:
-        told = [line for line in printed.stdout.splitlines() if line.startswith("FAIL")]
-        print("\n".join([*told, *[line for line in compiled.stderr.splitlines() if "error" in line][:4]]), flush=True)
-        return False
+        return [*lines, "no library"]
     compared = subprocess.run([program, "--compare", str(library), *words], capture_output=True, text=True, check=False)
     for number, kind in re.findall(r"(\d+) (compared|refused|left out)", compared.stdout):
         counts[kind] += int(number)
-    if compared.returncode:
-        print(compared.stdout + compared.stderr, end="", flush=True)
-    return compared.returncode == 0
+    lines = (compared.stdout + compared.stderr).splitlines()
+    return [*lines, f"exit code {compared.returncode}"] if compared.returncode else []
+
 
 
 def main():
@@ -88,18 +88,19 @@ def main():
     base = random.SystemRandom().randrange(10**12) if options.base is None else options.base
     end = time.monotonic() + options.seconds if options.seconds else None
     seeds = [int(word.removeprefix("seed:")) for word in options.seeds]
-    done, good, counts = 0, True, Counter()
+    done, wrong, counts = 0, [], Counter()
     with tempfile.TemporaryDirectory() as folder:
-        while good and (time.monotonic() < end if end else done < (len(seeds) or options.count)):
+        while not wrong and (time.monotonic() < end if end else done < (len(seeds) or options.count)):
             batch = seeds[done : done + BATCH] or range(base + done, base + done + BATCH)
-            good = check(clang, build, batch, Path(folder), counts)
+            wrong = check(clang, build, batch, Path(folder), counts)
             done += len(batch)
-            if not good:
-                where = "" if build == ROOT / "build" else f" --build {options.build}"
-                print(f"  replay: fuzz/msl.py{where} {' '.join(f'seed:{seed}' for seed in batch)}")
+    if wrong:
+        named = dict.fromkeys(re.findall(r"^FAIL (seed:\d+)", "\n".join(wrong), re.MULTILINE))
+        where = "" if build == ROOT / "build" else f" --build {options.build}"
+        print(*wrong, f"  replay: fuzz/msl.py{where} {' '.join(named or [f'seed:{seed}' for seed in batch])}", sep="\n")
     details = ", ".join(f"{number} {kind}" for kind, number in counts.items())
-    print(f"fuzz_msl: {done} programs {'given' if seeds else f'from seed {base}'} ({details}): {'no difference' if good else 'FAILED'}")
-    return 0 if good else 1
+    print(f"fuzz_msl: {done} programs {'given' if seeds else f'from seed {base}'} ({details}): {'FAILED' if wrong else 'no difference'}")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -154,6 +154,23 @@ static PyObject *scalar_subscript(PyObject *self, PyObject *marker)
     return scalar_make(st, p->dtype, p->n, marker, attr);
 }
 
+/* sk.Float2(a, b) is sk.dt.float32x2(a, b), as in Metal. */
+static PyObject *scalar_call(PyObject *self, PyObject *args, PyObject *kwargs)
+{
+    const struct scalar_param *p = (struct scalar_param *)self;
+    struct state *st = STATE_OF(self);
+    char name[32];
+    scalar_python_name(p, name, sizeof name);
+    if (p->attribute) {
+        PyObject *shown = scalar_repr(self);
+        if (shown)
+            (void)RAISE(st, SPEC_CALL, PyUnicode_AsUTF8(shown), name);
+        Py_XDECREF(shown);
+        return NULL;
+    }
+    return PyObject_Call(st->dtypes[0][ir_type_vector(ir_type_scalar(dtype_of(p->dtype)->type), p->n)], args, kwargs);
+}
+
 static PyObject *scalar_metal_name(PyObject *self, void *closure)
 {
     (void)closure;
@@ -198,11 +215,12 @@ static PyType_Slot scalar_param_slots[] = {
     {Py_tp_richcompare, scalar_compare},
     {Py_tp_hash, scalar_hash},
     {Py_mp_subscript, scalar_subscript},
+    {Py_tp_call, scalar_call},
     {Py_tp_members, scalar_members},
     {Py_tp_getset, scalar_getset},
     {Py_tp_doc,
      "The annotation of a scalar or vector parameter: bare it is given at launch, subscripted with a marker, as "
-     "Uint[ThreadPositionInGrid], the launch fills it."},
+     "Uint[ThreadPositionInGrid], the launch fills it. Called in a kernel it makes a value, as sk.dt does."},
     {0, NULL}};
 PyType_Spec scalar_param_spec = {"spork.ScalarParamSpec", sizeof(struct scalar_param), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, scalar_param_slots};

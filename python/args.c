@@ -77,14 +77,20 @@ static int check_found(struct state *st, const struct param_spec *p, const sk_ar
     const enum scalar s = ir_type_scalar(want->type);
     const unsigned width = ir_type_width(want->type);
     const bool bits = s == S_BF16 && f->elements.scalar == S_U16; /* bf16 as its bits */
+    if (f->elements.f64 && s == S_BF16)
+        return RAISE_INT(st, ARRAY_BFLOAT16, p->text, "float64");
     if (f->elements.f64)
         return RAISE_INT(st, ARRAY_F64, p->text, want->name);
     if (f->elements.scalar == S_VOID)
         return RAISE_INT(st, ARRAY_FORMAT, p->text, want->name, f->format);
+    if (f->elements.scalar != s && !bits && s == S_BF16)
+        return RAISE_INT(st, ARRAY_BFLOAT16, p->text, dtype_of(st->dtypes[0][f->elements.scalar])->name);
     if (f->elements.scalar != s && !bits)
         return RAISE_INT(st, ARRAY_DTYPE, p->text, want->name, dtype_of(st->dtypes[0][f->elements.scalar])->name);
     if (f->elements.big_endian)
         return RAISE_INT(st, ARRAY_BYTE_ORDER, p->text);
+    if (!f->contiguous && info->written)
+        return RAISE_INT(st, ARRAY_ORDER, p->text);
     if (!f->contiguous)
         return RAISE_INT(st, ARRAY_CONTIGUOUS, p->text);
     if (info->written && f->readonly)

@@ -58,12 +58,19 @@ int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject 
         grid = NULL;
     if (threads == Py_None)
         threads = NULL;
-    if (!threadgroup || threadgroup == Py_None || !grid == !threads)
+    if (threadgroup == Py_None)
+        threadgroup = NULL;
+    if ((!threadgroup && !threads) || !grid == !threads)
         return RAISE_INT(st, GEOMETRY_NAMES);
     out->threads = threads != NULL;
     if (read_size(st, threads ? "threads" : "grid", threads ? threads : grid, &out->grid) < 0)
         return -1;
-    return read_size(st, "threadgroup", threadgroup, &out->threadgroup);
+    out->chosen = !threadgroup;
+    if (threadgroup)
+        return read_size(st, "threadgroup", threadgroup, &out->threadgroup);
+    out->threadgroup = (sk_size){out->grid.x < DEFAULT_GROUP ? out->grid.x : DEFAULT_GROUP, 1, 1};
+    out->threadgroup.x += !out->threadgroup.x;
+    return 0;
 }
 
 /* ---- the type ---------------------------------------------------------------------------------------------------- */
@@ -80,6 +87,16 @@ static struct bound *bound_of(PyObject *o)
     return (struct bound *)o;
 }
 
+static int unknown_name(struct state *st, const struct kernel *k, PyObject *name)
+{
+    char known[400];
+    if (PyUnicode_CompareWithASCIIString(name, "device") == 0)
+        return RAISE_INT(st, LAUNCH_DEVICE);
+    signature_names(&k->sig, known, sizeof known);
+    return RAISE_INT(st, UNKNOWN_ARGUMENT, PyUnicode_AsUTF8(k->name), PyUnicode_AsUTF8(name),
+                     "; a launch takes grid, threads and threadgroup, and the kernel ", known);
+}
+
 /* Puts arguments with names in their places; what is missing is left to kernel_launch. */
 static Py_ssize_t arrange(struct state *st, struct kernel *k, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
                           PyObject **out)
@@ -88,9 +105,8 @@ static Py_ssize_t arrange(struct state *st, struct kernel *k, PyObject *const *a
     const char *name = PyUnicode_AsUTF8(k->name);
     if (!k->sig.resolved && kernel_prepare(st, k) < 0)
         return -1;
-    if (n + n_kw != (Py_ssize_t)k->sig.n_args || k->sig.n_args > MAX_ARGS)
-        return RAISE_INT(st, ARG_COUNT, name, (size_t)k->sig.n_args, (size_t)(n + n_kw));
-    for (Py_ssize_t i = 0; i < n; i++)
+    const bool fits = n <= (Py_ssize_t)k->sig.n_args && k->sig.n_args <= MAX_ARGS;
+    for (Py_ssize_t i = 0; fits && i < n; i++)
         out[i] = args[i];
     for (Py_ssize_t j = 0; j < n_kw; j++) {
         unsigned at = 0, found = UINT_MAX;
@@ -102,11 +118,14 @@ static Py_ssize_t arrange(struct state *st, struct kernel *k, PyObject *const *a
             at++;
         }
         if (found == UINT_MAX)
-            return RAISE_INT(st, UNKNOWN_ARGUMENT, name, PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, j)));
-        if (out[found])
+            return unknown_name(st, k, PyTuple_GET_ITEM(kwnames, j));
+        if (fits && out[found])
             return RAISE_INT(st, ARGUMENT_TWICE, name, PyUnicode_AsUTF8(PyTuple_GET_ITEM(kwnames, j)));
-        out[found] = args[n + j];
+        if (fits)
+            out[found] = args[n + j];
     }
+    if (n + n_kw != (Py_ssize_t)k->sig.n_args || !fits)
+        return RAISE_INT(st, ARG_COUNT, name, (size_t)k->sig.n_args, (size_t)(n + n_kw));
     return k->sig.n_args;
 }
 
@@ -209,7 +228,7 @@ static PyObject *bound_reduce(PyObject *self, PyObject *unused)
     (void)unused;
     const struct bound *b = bound_of(self);
     PyObject *threads = get_threads(self, NULL), *grid = b->g.threads ? Py_NewRef(Py_None) : get_grid(self, NULL);
-    PyObject *group = get_threadgroup(self, NULL), *reduced = NULL;
+    PyObject *group = b->g.chosen ? Py_NewRef(Py_None) : get_threadgroup(self, NULL), *reduced = NULL;
     if (threads && grid && group)
         reduced = Py_BuildValue("O(OOOO)", Py_TYPE(self), b->kernel, grid, group, threads);
     Py_XDECREF(threads);

@@ -118,6 +118,7 @@ static uint32_t variable(const struct code_flow *f, unsigned flags, uint32_t arg
 
 /* ---- a code object ----------------------------------------------------------------------------------------------- */
 
+#if PY_VERSION_HEX >= 0x030B0000
 static uint32_t read_number(const unsigned char **p, const unsigned char *end)
 {
     uint32_t x = 0;
@@ -133,7 +134,6 @@ static uint32_t read_number(const unsigned char **p, const unsigned char *end)
 static int read_regions(struct state *st, struct code_info *c, struct code_flow *f)
 {
     f->first_handler = NO_UNIT;
-#if PY_VERSION_HEX >= 0x030B0000
     PyObject *table = PyObject_GetAttr(c->code, st->str.co_exceptiontable);
     if (!table || !PyBytes_Check(table)) {
         Py_XDECREF(table);
@@ -156,12 +156,16 @@ static int read_regions(struct state *st, struct code_info *c, struct code_flow 
     }
     Py_DECREF(table);
     return f->region ? 0 : -1;
+}
 #else
+static int read_regions(struct state *st, struct code_info *c, struct code_flow *f)
+{
     (void)st;
     (void)c;
+    f->first_handler = NO_UNIT;
     return 0;
-#endif
 }
+#endif
 
 static long code_number(PyObject *code, PyObject *name)
 {

@@ -206,23 +206,26 @@ NOINLINE static struct device_fn_variant *get_variant(struct state *st, struct s
 static int bind_args(struct state *st, const struct signature *sig, const char *name, PyObject *args, PyObject *kwargs,
                      PyObject **out)
 {
-    const Py_ssize_t n = PyTuple_GET_SIZE(args);
+    const Py_ssize_t n = PyTuple_GET_SIZE(args), n_all = n + (kwargs ? PyDict_GET_SIZE(kwargs) : 0);
     PyObject *key, *value;
     Py_ssize_t at = 0;
-    if (n + (kwargs ? PyDict_GET_SIZE(kwargs) : 0) != (Py_ssize_t)sig->n)
-        return RAISE_INT(st, ARGUMENT_COUNT, name, sig->n, (unsigned)(n + (kwargs ? PyDict_GET_SIZE(kwargs) : 0)));
     for (unsigned i = 0; i < sig->n; i++)
         out[i] = i < (unsigned)n ? PyTuple_GET_ITEM(args, i) : NULL;
     while (kwargs && PyDict_Next(kwargs, &at, &key, &value)) {
         unsigned i = 0;
+        char known[400];
         while (i < sig->n && PyUnicode_Compare(sig->param[i].name, key) != 0)
             i++;
-        if (i == sig->n)
-            return RAISE_INT(st, UNKNOWN_ARGUMENT, name, PyUnicode_AsUTF8(key));
+        if (i == sig->n) {
+            signature_names(sig, known, sizeof known);
+            return RAISE_INT(st, UNKNOWN_ARGUMENT, name, PyUnicode_AsUTF8(key), "; it has ", known);
+        }
         if (out[i])
             return RAISE_INT(st, ARGUMENT_TWICE, name, sig->param[i].text);
         out[i] = value;
     }
+    if (n_all != (Py_ssize_t)sig->n)
+        return RAISE_INT(st, ARGUMENT_COUNT, name, sig->n, (unsigned)n_all);
     for (unsigned i = 0; i < sig->n; i++)
         if (!out[i])
             return RAISE_INT(st, ARGUMENT_MISSING, name, sig->param[i].text);

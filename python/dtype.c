@@ -161,16 +161,8 @@ PyObject *dtypes_missing(PyObject *module, PyObject *name)
     const char *text = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
     if (!text)
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_AttributeError, "%R", name);
-    const struct err_place at = caller_place(st);
-    PyObject *bases = PyTuple_Pack(2, st->exceptions[SK_OK], PyExc_AttributeError);
-    PyObject *type = bases ? PyErr_NewException("spork.SporkAttributeError", bases, NULL) : NULL;
     const bool f64 = strcmp(text, "float64") == 0 || strcmp(text, "double") == 0;
-    if (type)
-        PyErr_Format(type, "%s:%u: there is no dtype '%s'%s", at.file ? at.file : "?", (unsigned)at.line, text,
-                     f64 ? ": Metal has no 64-bit float; use sk.dt.float32" : "");
-    Py_XDECREF(type);
-    Py_XDECREF(bases);
-    return NULL;
+    return RAISE_ATTRIBUTE(st, NO_DTYPE, text, f64 ? "; Metal has no 64-bit float, use sk.dt.float32" : "");
 }
 
 /* ---- the type ---------------------------------------------------------------------------------------------------- */

@@ -41,6 +41,11 @@ int errors_init(struct state *st, PyObject *module)
         return -1;
     EXCEPTION_TABLE(EXCEPTION)
 #undef EXCEPTION
+    bases = PyTuple_Pack(2, root, PyExc_AttributeError);
+    st->attribute_error = bases ? PyErr_NewException("spork.SporkAttributeError", bases, NULL) : NULL;
+    Py_XDECREF(bases);
+    if (!st->attribute_error)
+        return -1;
     static const char *const fields[] = {"file", "line", "column", "name"};
     for (unsigned i = 0; i < 4; i++)
         if (PyObject_SetAttrString(root, fields[i], Py_None) < 0)
@@ -64,7 +69,7 @@ static void set_text(PyObject *e, PyObject *name, const char *text)
     Py_XDECREF(o);
 }
 
-PyObject *raise_error(struct state *st, sk_error *err)
+PyObject *raise_as(struct state *st, PyObject *type, sk_error *err)
 {
     if (!err->file[0]) { /* of a launch, say: the line that asked for it */
         const struct err_place at = caller_place(st);
@@ -73,7 +78,6 @@ PyObject *raise_error(struct state *st, sk_error *err)
     }
     if (err->file[0] && err->line && !err->column)
         err->column = caller_column(st, err->file, err->line);
-    PyObject *type = st->exceptions[err->status];
     char where[32] = "";
     if (err->file[0])
         PyOS_snprintf(where, sizeof where, ":%u: ", (unsigned)err->line);
@@ -93,6 +97,11 @@ PyObject *raise_error(struct state *st, sk_error *err)
     Py_XDECREF(text);
     sk_error_clear(err);
     return NULL;
+}
+
+PyObject *raise_error(struct state *st, sk_error *err)
+{
+    return raise_as(st, st->exceptions[err->status], err);
 }
 
 const char *type_name(PyObject *o)

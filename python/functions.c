@@ -11,8 +11,11 @@ static PyObject *convert(PyObject *module, PyObject *const *args, Py_ssize_t n, 
     struct session *s = session_enter(st, name);
     PyObject *arg[2], *dtype;
     struct tv a, out;
-    if (!s || take_args(st, &spec, args, n, kwnames, arg) < 0 || operand(st, s, arg[0], &a) < 0 ||
-        !(dtype = as_dtype(st, arg[1], name)))
+    if (!s || take_args(st, &spec, args, n, kwnames, arg) < 0)
+        return NULL;
+    if (Py_TYPE(arg[0]) == st->type.dtype && is_traced(arg[1]))
+        return RAISE(st, CAST_SWAPPED, name, name, dtype_of(arg[0])->name);
+    if (operand(st, s, arg[0], &a) < 0 || !(dtype = as_dtype(st, arg[1], name)))
         return NULL;
     const ir_type type = dtype_of(dtype)->type;
     const sk_status status = TRACE(s, how(s->t, a, type, &out, &s->err));
@@ -87,6 +90,8 @@ static PyObject *local(PyObject *module, PyObject *const *args, Py_ssize_t n, Py
     const int count = arg[1] ? operand_list(st, s, arg[1], 4, part) : 1;
     if (count < 0)
         return NULL;
+    if (is_list && ir_type_width(type) == 1)
+        return RAISE(st, LOCAL_OF_PARTS, dtype_of(dtype)->name);
     if (is_list && (unsigned)count != ir_type_width(type))
         return RAISE(st, VECTOR_PARTS, dtype_of(dtype)->name, ir_type_width(type), (unsigned)count);
     sk_status status = SK_OK;
@@ -181,4 +186,5 @@ PyMethodDef functions_methods[] = {
     {"_from_numpy", dtypes_from_numpy, METH_O, NULL},
     {"_underlying", dtypes_underlying, METH_O, NULL},
     {"_no_dtype", dtypes_missing, METH_O, NULL},
+    {"_no_name", missing_name, METH_O, NULL},
     {0}};

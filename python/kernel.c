@@ -384,6 +384,8 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
     (void)args;
     (void)kwargs;
+    if (session_find(STATE_OF(self)))
+        return RAISE(STATE_OF(self), LAUNCH_WHILE_TRACING, PyUnicode_AsUTF8(kernel_of(self)->name));
     return RAISE(STATE_OF(self), NO_GEOMETRY, PyUnicode_AsUTF8(kernel_of(self)->name),
                  PyUnicode_AsUTF8(kernel_of(self)->name));
 }
@@ -527,8 +529,9 @@ static PyMethodDef kernel_methods[] = {
      "bind($self, grid=None, threadgroup=None, *, threads=None)\n--\n\nThe kernel with its geometry: grid counts "
      "threadgroups, threads counts threads."},
     {"launch", PY_METHOD(kernel_launch_method), METH_FASTCALL | METH_KEYWORDS,
-     "launch($self, /, *args, threadgroup, grid=None, threads=None, **kwargs)\n--\n\nRuns the kernel on a grid of "
-     "threadgroups, or on exactly so many threads."},
+     "launch($self, /, *args, threadgroup=None, grid=None, threads=None, **kwargs)\n--\n\nRuns the kernel on a grid "
+     "of threadgroups, or on exactly so many threads; these need no threadgroup: it is 256 in x, or less where "
+     "there are fewer threads or the device takes fewer."},
     {"__reduce__", kernel_reduce, METH_NOARGS, NULL},
     {0}};
 static PyType_Slot kernel_slots[] = {

@@ -37,6 +37,8 @@ struct signature {
  * unresolved without an error; call again at first use. */
 int signature_read(struct state *st, PyObject *fn, bool device_fn, bool late, struct signature *out);
 void signature_free(struct signature *sig);
+/* The names that a call may give, for messages. */
+void signature_names(const struct signature *sig, char *out, size_t cap);
 
 /* ---- kernel.c ---------------------------------------------------------------------------------------------------- */
 
@@ -67,8 +69,9 @@ PyObject *kernel_source_map(struct state *st, struct kernel *k);
 
 struct geometry {
     sk_size grid, threadgroup; /* grid: threads if `threads` */
-    bool threads;
+    bool threads, chosen;      /* chosen: no threadgroup was given; a launch cuts it to what the pipeline allows */
 };
+#define DEFAULT_GROUP 256u
 /* Geometry from the values of grid=, threads=, threadgroup=; null where not given. */
 int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, struct geometry *out);
 PyObject *bound_new(struct state *st, struct kernel *k, const struct geometry *g);

@@ -136,6 +136,8 @@ PyObject *kernel_launch(struct state *st, struct kernel *k, const struct geometr
     if (take_all(st, k, args, held, arg, &n_held) == 0) {
         sk_launch launch = {
             .grid = g->grid, .threadgroup = g->threadgroup, .threads = g->threads, .n_args = (size_t)n, .args = arg};
+        if (g->chosen && launch.threadgroup.x > sk_pipeline_max_threads(k->pipeline))
+            launch.threadgroup.x = sk_pipeline_max_threads(k->pipeline);
         sk_error err;
         sk_status status = SK_OK;
         bool raised = false;

@@ -149,18 +149,18 @@ int check_left(struct state *st, struct session *s, uint32_t enter, const char *
     /* A value to return lies on the stack above __exit__, and no end of a block is followed by that swap. */
     const bool left = pop.opcode != st->opcode.POP_TOP || !same_way(st, c, pop.next, after);
     uint32_t at = exit_begin(st, c, s->unit);
-    const uint32_t exit_line = line_of(c, s->unit);
+    const uint32_t with_line = line_of(c, enter);
     bool marked = at > 0 && c->unit[2 * (at - 1)] == st->opcode.NOP;
     if (at > 0 && c->unit[2 * (at - 1)] == st->opcode.POP_BLOCK && at > 1) { /* before 3.11 it may have the place */
         at--;
-        if (line_of(c, at) == exit_line)
+        if (line_of(c, at) == with_line)
             at--;
         marked = c->unit[2 * at] == st->opcode.NOP || line_of(c, at) != line_of(c, at - 1);
     } else if (at > 0) {
         at--;
     }
     const uint32_t line = line_of(c, at);
-    if (!left && !marked && !(s->n_loops && line == exit_line))
+    if (!left && !marked && !(s->n_loops && line == with_line))
         return 0;
     PyObject *file = PyObject_GetAttr(c->code, st->str.co_filename);
     const char *path = file ? PyUnicode_AsUTF8(file) : NULL;

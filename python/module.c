@@ -48,11 +48,6 @@ static int add_types(struct state *st, PyObject *module)
         st->type.field->tp_new = NULL;
     TYPE_TABLE(TYPE)
 #undef TYPE
-    enum { N_TRACED = 4 };
-    PyTypeObject *const without_ufuncs[N_TRACED] = {st->type.value, st->type.local, st->type.pointer, st->type.array};
-    for (size_t i = 0; i < N_TRACED; i++)
-        if (PyObject_SetAttrString((PyObject *)without_ufuncs[i], "__array_ufunc__", Py_None) < 0)
-            return -1;
 #define TYPE(field, spec)                                                                                              \
     if (PyModule_AddObjectRef(module, strrchr(spec.name, '.') + 1, (PyObject *)st->type.field) < 0)                    \
         return -1;
@@ -96,6 +91,7 @@ static int module_traverse(PyObject *module, visitproc visit, void *arg)
 #undef TYPE
     for (int i = 0; i <= SK_ERR_IO; i++)
         Py_VISIT(st->exceptions[i]);
+    Py_VISIT(st->attribute_error);
     for (int i = 0; i < ATTR_COUNT; i++)
         Py_VISIT(st->markers[i]);
     for (int a = 0; a < 2; a++)
@@ -117,6 +113,7 @@ static int module_clear(PyObject *module)
 #undef NAME
     for (int i = 0; i <= SK_ERR_IO; i++)
         Py_CLEAR(st->exceptions[i]);
+    Py_CLEAR(st->attribute_error);
     for (int i = 0; i < ATTR_COUNT; i++)
         Py_CLEAR(st->markers[i]);
     for (int a = 0; a < 2; a++)

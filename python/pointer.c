@@ -47,7 +47,7 @@ static PyObject *pointer_repr(PyObject *self)
 }
 
 static PyGetSetDef pointer_getset[] = {{"dtype", traced_get_dtype, NULL, "The dtype of an element.", NULL}, {0}};
-static PyMethodDef pointer_methods[] = {{"__format__", traced_format, METH_O, NULL}, {0}};
+static PyMethodDef pointer_methods[] = {TRACED_METHODS, {0}};
 
 #define POINTER_SLOTS                                                                                                  \
     TRACED_SLOTS, {Py_mp_subscript, pointer_subscript}, {Py_mp_ass_subscript, pointer_assign_subscript},               \

@@ -165,10 +165,11 @@ static bool is_wrong(struct state *st, const struct session *s, const struct reb
     return r->carried || !ends_with_block || Py_TYPE(r->old) == st->type.local;
 }
 
-static uint32_t line_of_store(const struct code_info *c, const struct watch *w, uint32_t variable)
+/* The line of the last write before `end`, where __exit__ is called or the loop is left. */
+static uint32_t line_of_store(const struct code_info *c, const struct watch *w, uint32_t variable, uint32_t end)
 {
     uint32_t unit = w->enter;
-    for (uint32_t k = first_store(c->flow, w->begin); k < c->flow->n_stores && c->flow->store[k].unit < w->end; k++)
+    for (uint32_t k = first_store(c->flow, w->begin); k < c->flow->n_stores && c->flow->store[k].unit < end; k++)
         if (c->flow->store[k].variable == variable)
             unit = c->flow->store[k].unit;
     return (uint32_t)PyCode_Addr2Line((PyCodeObject *)c->code, (int)unit * 2);
@@ -184,7 +185,8 @@ int watch_end(struct state *st, struct session *s, struct watch *w, const char *
         PyObject *now = value_of(locals, name);
         if (now && is_wrong(st, s, r, now)) {
             PyObject *file = PyObject_GetAttr(c->code, st->str.co_filename);
-            const struct err_place at = {file ? PyUnicode_AsUTF8(file) : NULL, line_of_store(c, w, r->variable), 0};
+            const struct err_place at = {file ? PyUnicode_AsUTF8(file) : NULL, line_of_store(c, w, r->variable, s->unit > w->enter && s->unit < w->end ? s->unit : w->end),
+                                         0};
             if (Py_TYPE(r->old) == st->type.local)
                 RAISE_AT(st, at, REBOUND_LOCAL, name, what, name, name);
             else

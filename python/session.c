@@ -71,6 +71,16 @@ struct session *session_enter(struct state *st, const char *what)
     return s;
 }
 
+static int unknown_argument(struct state *st, const struct arg_spec *spec, PyObject *name)
+{
+    char known[200] = "";
+    for (unsigned k = 0; spec->names[k]; k++) {
+        const size_t n = strlen(known);
+        PyOS_snprintf(known + n, sizeof known - n, "%s%s", k ? ", " : "", spec->names[k]);
+    }
+    return RAISE_INT(st, UNKNOWN_ARGUMENT, spec->function, PyUnicode_AsUTF8(name), "; it has ", known);
+}
+
 int take_args(struct state *st, const struct arg_spec *spec, PyObject *const *args, Py_ssize_t n, PyObject *kwnames,
               PyObject **out)
 {
@@ -87,7 +97,7 @@ int take_args(struct state *st, const struct arg_spec *spec, PyObject *const *ar
         while (k < count && PyUnicode_CompareWithASCIIString(name, spec->names[k]) != 0)
             k++;
         if (k == count)
-            return RAISE_INT(st, UNKNOWN_ARGUMENT, spec->function, PyUnicode_AsUTF8(name));
+            return unknown_argument(st, spec, name);
         if (out[k])
             return RAISE_INT(st, ARGUMENT_TWICE, spec->function, spec->names[k]);
         out[k] = args[n + i];

@@ -17,7 +17,7 @@ static uint32_t header_line(const char *file, uint32_t first, const char *name)
     PyObject *module = PyImport_ImportModule("linecache");
     bool def = false;
     uint32_t found = first;
-    for (uint32_t line = first; module && line < first + 200; line++) {
+    for (uint32_t line = first; module && line < first + 200; line++) { /* decorators may come first */
         PyObject *o = PyObject_CallMethod(module, "getline", "sI", file, (unsigned)line);
         const char *text = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
         const char *at = text ? text + strspn(text, " \t") : "";
@@ -169,12 +169,19 @@ static int check_function(struct state *st, PyObject *fn, bool device_fn, struct
     PyObject *file = PyObject_GetAttr(code, st->str.co_filename);
     sig->file = file ? PyUnicode_AsUTF8(file) : NULL;
     Py_XDECREF(file);
+    PyObject *called = PyObject_GetAttr(code, st->str.co_name);
+    const bool lambda = called && PyUnicode_Check(called) && PyUnicode_CompareWithASCIIString(called, "<lambda>") == 0;
+    Py_XDECREF(called);
     const long line = code_number(code, st->str.co_firstlineno), flags = code_number(code, st->str.co_flags);
     const long keyword_only = code_number(code, st->str.co_kwonlyargcount);
     if (!sig->file || PyErr_Occurred())
         return -1;
-    sig->line = header_line(sig->file, (uint32_t)line, NULL);
+    sig->line = lambda ? (uint32_t)line : header_line(sig->file, (uint32_t)line, NULL);
     const struct err_place at = {sig->file, sig->line, 0};
+    if (lambda) {
+        RAISE_AT(st, at, LAMBDA_FUNCTION, what);
+        return -1;
+    }
     if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
         RAISE_AT(st, at, GENERATOR_FUNCTION, what);
         return -1;
@@ -325,6 +332,18 @@ int signature_read(struct state *st, PyObject *fn, bool device_fn, bool late, st
     else
         out->resolved = true;
     return status < 0 ? -1 : 0;
+}
+
+void signature_names(const struct signature *sig, char *out, size_t cap)
+{
+    out[0] = '\0';
+    for (unsigned i = 0; i < sig->n; i++) {
+        const size_t n = strlen(out);
+        if (sig->param[i].kind != PARAM_ATTRIBUTE)
+            PyOS_snprintf(out + n, cap - n, "%s%s", n ? ", " : "", sig->param[i].text);
+    }
+    if (!out[0])
+        PyOS_snprintf(out, cap, "none");
 }
 
 void signature_free(struct signature *sig)

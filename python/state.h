@@ -49,7 +49,7 @@ TYPE_TABLE(TYPE)
     NAME(__annotations__) NAME(__closure__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)                \
     NAME(__globals__) NAME(__name__) NAME(__qualname__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars)        \
     NAME(co_code) NAME(co_exceptiontable) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
-    NAME(co_lines) NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)       \
+    NAME(co_lines) NAME(co_name) NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)       \
     NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line)        \
     NAME(column)
 
@@ -86,6 +86,7 @@ struct state {
     } opcode;
 #undef OPCODE
     PyObject *exceptions[SK_ERR_IO + 1]; /* [SK_OK]: SporkError, the root */
+    PyObject *attribute_error;           /* a SporkError that is an AttributeError too */
     PyObject *dtypes[2][DTYPE_COUNT];    /* [atomic][ir_type]; null where there is none */
     PyObject *markers[ATTR_COUNT];       /* the marker classes; [ATTR_NONE] null */
     PyObject *package;                   /* folder of the package with a final '/', to tell its code from the user's */
@@ -117,6 +118,7 @@ static inline struct state *state_of_type(PyTypeObject *type)
 int errors_init(struct state *st, PyObject *module);
 /* Sets the exception that `err` means and empties `err`. Returns null. */
 PyObject *raise_error(struct state *st, sk_error *err) SK_COLD;
+PyObject *raise_as(struct state *st, PyObject *type, sk_error *err) SK_COLD; /* as an exception of this class */
 /* A row of errors.def, at the first calling frame outside the package. RAISE returns null, RAISE_INT -1. */
 #define RAISE_AT(st, place, id, ...)                                                                                   \
     __extension__({                                                                                                    \
@@ -127,6 +129,14 @@ PyObject *raise_error(struct state *st, sk_error *err) SK_COLD;
     })
 #define RAISE(st, id, ...) RAISE_AT((st), caller_place(st), id __VA_OPT__(, ) __VA_ARGS__)
 #define RAISE_INT(st, id, ...) ((void)RAISE((st), id __VA_OPT__(, ) __VA_ARGS__), -1)
+/* A row as the AttributeError that hasattr expects. */
+#define RAISE_ATTRIBUTE(st, id, ...)                                                                                   \
+    __extension__({                                                                                                    \
+        sk_error raise_err_;                                                                                           \
+        memset(&raise_err_, 0, sizeof raise_err_);                                                                     \
+        (void)ERR_AT(&raise_err_, caller_place(st), id __VA_OPT__(, ) __VA_ARGS__);                                    \
+        raise_as((st), (st)->attribute_error, &raise_err_);                                                            \
+    })
 /* The short name of an object's type for messages; belongs to the type. */
 const char *type_name(PyObject *o);
 
@@ -280,6 +290,10 @@ PyObject *as_dtype(struct state *st, PyObject *o, const char *what);
 PyObject *dtypes_from_numpy(PyObject *module, PyObject *o);
 PyObject *dtypes_underlying(PyObject *module, PyObject *o);
 PyObject *dtypes_missing(PyObject *module, PyObject *name);
+
+/* ---- hints.c ----------------------------------------------------------------------------------------------------- */
+
+PyObject *missing_name(PyObject *module, PyObject *name); /* sk.NAME that is none: an AttributeError */
 
 /* ---- annotation.c, tables.c, functions.c, control.c, kernel.c: contents of the module ---------------------------- */
 

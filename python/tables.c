@@ -32,6 +32,19 @@ static int take_order(struct state *st, const char *name, PyObject *o, enum memo
     return o ? RAISE_INT(st, UNKNOWN_ORDER, name) : 0;
 }
 
+/* The tracer's error with Python's names of the operation and the dtypes. */
+static PyObject *wrong_element(struct state *st, struct session *s, enum op op, const char *name, PyObject *pointer)
+{
+    char known[100] = "";
+    for (int t = 0; t < S_COUNT; t++) {
+        const size_t n = strlen(known);
+        if (st->dtypes[0][t] && trace_atomic_takes(op, (enum scalar)t))
+            PyOS_snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", dtype_of(st->dtypes[0][t])->name);
+    }
+    sk_error_clear(&s->err);
+    return RAISE(st, ATOMIC_ELEMENT, name, known, dtype_of(traced_of(pointer)->dtype)->name);
+}
+
 /* count: the operands of the row, which are a pointer and values; Python has an index after the pointer. */
 static PyObject *call_atomic(PyObject *module, enum op op, unsigned count, PyObject *const *args, Py_ssize_t n,
                              PyObject *kwnames)
@@ -57,6 +70,8 @@ static PyObject *call_atomic(PyObject *module, enum op op, unsigned count, PyObj
             return NULL;
     const sk_status status =
         TRACE(s, trace_atomic(s->t, op, p, (unsigned)n_index, index, n_values, value, order, &out, &s->err));
+    if (status != SK_OK && strcmp(s->err.name, "ATOMIC_TYPE") == 0)
+        return wrong_element(st, s, op, name, arg[0]);
     return op == OP_ATOMIC_STORE ? traced_none(st, s, status) : traced_result(st, s, status, &out);
 }
 

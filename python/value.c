@@ -66,7 +66,7 @@ static PyObject *unary(PyObject *self, enum op op)
     return traced_result(st, s, status, &out);
 }
 
-static PyObject *binary(PyObject *x, PyObject *y, enum op op)
+PyObject *traced_binary(PyObject *x, PyObject *y, enum op op)
 {
     struct state *st = STATE_OF(is_traced(x) ? x : y);
     struct session *s = session_enter(st, "a traced value");
@@ -85,7 +85,7 @@ static PyObject *binary(PyObject *x, PyObject *y, enum op op)
 #define BINARY(slot, op)                                                                                               \
     PyObject *traced_##slot(PyObject *x, PyObject *y)                                                                  \
     {                                                                                                                  \
-        return binary(x, y, op);                                                                                       \
+        return traced_binary(x, y, op);                                                                                       \
     }
 UNARY_TABLE(UNARY)
 BINARY_TABLE(BINARY)
@@ -94,13 +94,13 @@ PyObject *traced_power(PyObject *x, PyObject *y, PyObject *modulus)
 {
     if (modulus != Py_None)
         return RAISE(STATE_OF(is_traced(x) ? x : is_traced(y) ? y : modulus), POWER_MODULUS);
-    return binary(x, y, OP_IPOW);
+    return traced_binary(x, y, OP_IPOW);
 }
 
 PyObject *traced_divmod(PyObject *x, PyObject *y)
 {
-    PyObject *quotient = binary(x, y, OP_DIV_FLOOR);
-    PyObject *remainder = quotient ? binary(x, y, OP_REM_FLOOR) : NULL;
+    PyObject *quotient = traced_binary(x, y, OP_DIV_FLOOR);
+    PyObject *remainder = quotient ? traced_binary(x, y, OP_REM_FLOOR) : NULL;
     PyObject *both = remainder ? PyTuple_Pack(2, quotient, remainder) : NULL;
     Py_XDECREF(quotient);
     Py_XDECREF(remainder);
@@ -153,7 +153,7 @@ PyObject *traced_compare(PyObject *self, PyObject *other, int how)
 {
     static const enum op op[] = {
         [Py_LT] = OP_LT, [Py_LE] = OP_LE, [Py_EQ] = OP_EQ, [Py_NE] = OP_NE, [Py_GT] = OP_GT, [Py_GE] = OP_GE};
-    return binary(self, other, op[how]);
+    return traced_binary(self, other, op[how]);
 }
 
 Py_hash_t traced_hash(PyObject *self)
@@ -311,7 +311,7 @@ static PyObject *value_repr(PyObject *self)
 static PyGetSetDef value_getset[] = {VALUE_GETSET, {0}};
 static PyMethodDef value_methods[] = {
     {"__round__", PY_METHOD(traced_round), METH_FASTCALL, "Nearest integer, halves to even, of the same type."},
-    {"__format__", traced_format, METH_O, NULL},
+    TRACED_METHODS,
     {0}};
 
 static PyType_Slot value_slots[] = {TRACED_SLOTS,
@@ -364,7 +364,7 @@ static PyObject *local_inplace_power(PyObject *self, PyObject *x, PyObject *modu
 
 static PyMethodDef local_methods[] = {
     {"__round__", PY_METHOD(traced_round), METH_FASTCALL, "Nearest integer, halves to even, of the same type."},
-    {"__format__", traced_format, METH_O, NULL},
+    TRACED_METHODS,
     {"assign", local_assign, METH_O, "assign($self, value, /)\n--\n\nGives the local a new value."},
     {0}};
 static PyGetSetDef local_getset[] = {VALUE_GETSET, {0}};

@@ -41,7 +41,16 @@ PyObject *traced_iter(PyObject *self);
 Py_ssize_t traced_length(PyObject *self);
 int traced_contains(PyObject *self, PyObject *other);
 PyObject *traced_format(PyObject *self, PyObject *spec);
+PyObject *traced_binary(PyObject *x, PyObject *y, enum op op); /* one of them traced */
+PyObject *traced_getattro(PyObject *self, PyObject *name); /* hints.c */
+PyObject *traced_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *traced_get_dtype(PyObject *self, void *closure);
+
+#define TRACED_METHODS                                                                                                 \
+    {"__format__", traced_format, METH_O, NULL},                                                                       \
+    {                                                                                                                  \
+        "__array_ufunc__", PY_METHOD(traced_array_ufunc), METH_FASTCALL | METH_KEYWORDS, NULL                          \
+    }
 
 #define BINARY_SLOT(slot, op) {Py_nb_##slot, traced_##slot},
 #define TRACED_SLOTS                                                                                                   \
@@ -50,7 +59,7 @@ PyObject *traced_get_dtype(PyObject *self, void *closure);
         {Py_nb_positive, traced_positive}, {Py_nb_absolute, traced_absolute}, {Py_nb_bool, traced_bool},               \
         {Py_nb_int, traced_int}, {Py_nb_float, traced_float}, {Py_nb_index, traced_index}, {Py_tp_iter, traced_iter},  \
         {Py_mp_length, traced_length}, {Py_sq_contains, traced_contains}, {Py_tp_richcompare, traced_compare},         \
-        {Py_tp_hash, traced_hash},                                                                                     \
+        {Py_tp_hash, traced_hash}, {Py_tp_getattro, traced_getattro},                                                  \
     {                                                                                                                  \
         Py_tp_dealloc, traced_dealloc                                                                                  \
     }

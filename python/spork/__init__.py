@@ -9,7 +9,10 @@
     add.launch(out, a, threads=out.size, threadgroup=256)
 """
 
+from . import _core as _core
 from . import dtypes
 from . import dtypes as dt
 from ._core import *  # noqa: F403
 from ._core import __version__ as __version__
+
+globals()["__getattr__"] = _core._no_name  # names that are not there; hidden from type checkers

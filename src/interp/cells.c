@@ -3,11 +3,7 @@
  * The offsets of all lanes are computed and compared with the bounds together. Where that does not settle it, memory.c
  * does the access again lane by lane, and reports the faults.
  */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-tree-loop-distribute-patterns")
-#endif
-
-#include "interp/program.h"
+#include "interp/loops.h"
 
 /* Offsets from `base`, all in bounds; those of inactive lanes are, too. Lanes are looked at in packs, because rows of
  * a threadgroup are often narrower than a simdgroup. */

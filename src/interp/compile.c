@@ -675,20 +675,26 @@ static sk_status compile_all(struct compile *c, uint32_t func, sk_error *err)
     return check_sizes(c, err);
 }
 
-sk_status interp_compile(struct mem *mem, const struct ir_module *m, uint32_t func, struct interp_program **out,
-                         sk_error *err)
+sk_status interp_compile_for(struct mem *mem, const struct ir_module *m, uint32_t func, const struct lane_loops *loops,
+                             struct interp_program **out, sk_error *err)
 {
     struct mem *const t = mem_temp(mem);
     struct compile *const c = mem_zalloc(t, sizeof *c);
     c->mem = t;
     c->m = m;
-    c->loops = lanes_best();
+    c->loops = loops;
     arena_init(&c->scratch, t);
     const sk_status status = compile_all(c, func, err);
     if (status == SK_OK)
         *out = finish(c, mem);
     mem_temp_end(t);
     return status;
+}
+
+sk_status interp_compile(struct mem *mem, const struct ir_module *m, uint32_t func, struct interp_program **out,
+                         sk_error *err)
+{
+    return interp_compile_for(mem, m, func, lanes_best(), out, err);
 }
 
 void interp_free(struct interp_program *p)

@@ -52,18 +52,22 @@ void fault_barriers(struct simd *s, const struct simd *other)
     position(s->run, other->index * LANES + (uint32_t)__builtin_ctz(other->mask), f->other_at);
 }
 
-/* "index 12, its size is 10" where the offset falls on an element, else in bytes. */
+/* "index 12, its size is 10" where the offset falls on an element, else in bytes. An access that begins in bounds says
+ * so, since its index alone would look right. */
 static void describe(const struct region_info *r, const struct fault *f, char *to, size_t n)
 {
     const int64_t offset = (int64_t)f->offset;
     const int64_t elem = r->elem && r->elem <= INT64_MAX ? (int64_t)r->elem : 1;
+    const bool inside = f->offset < f->size;
+    const char *const from = inside ? "from " : "", *const past = inside ? " past the end" : "";
     if (is_far(offset))
         (void)snprintf(to, n, "an index past 2^61 bytes, its size is %llu bytes", (unsigned long long)f->size);
     else if (elem > 1 ? offset % elem == 0 : r->elem == 1)
-        (void)snprintf(to, n, "index %lld, its size is %llu", (long long)(offset / elem),
+        (void)snprintf(to, n, "%sindex %lld%s, its size is %llu", from, (long long)(offset / elem), past,
                        (unsigned long long)(f->size / (uint64_t)elem));
     else
-        (void)snprintf(to, n, "byte %lld, its size is %llu bytes", (long long)offset, (unsigned long long)f->size);
+        (void)snprintf(to, n, "%sbyte %lld%s, its size is %llu bytes", from, (long long)offset, past,
+                       (unsigned long long)f->size);
 }
 
 sk_status fault_report(const struct run *r, sk_error *err)

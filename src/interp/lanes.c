@@ -1,17 +1,13 @@
 /* lanes.c - elementwise operations over the 32 lanes of a simdgroup.
  *
- * The loops are expansions of ops.def, math.def and types.def with the functions of ir/math.h in them, so they mean
- * what ir_scalar_eval means; tests/unit/lanes.c compares all of them with it. The few functions written out here
- * again are those that would otherwise be a call a lane. What has no loop here runs lane by lane through lanes_eval.
+ * The loops are expansions of ops.def, math.def and types.def with the functions of ir/math.h in them, inlined, so they
+ * mean what ir_scalar_eval means; tests/unit/lanes.c compares all of them with it. Conversions of 16-bit floats are
+ * written out here again without branches. What has no loop here runs lane by lane through lanes_eval.
  */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3", "no-tree-loop-distribute-patterns") /* vectorises these loops */
-#endif
-
-#include "interp/program.h"
-#include "ir/math.h"
-
-#include <math.h>
+#define MATH_LINKAGE static inline
+#include "interp/loops.h"
+#include "ir/math.c"
+#undef SIGN /* is a row of math.def */
 
 /* gcc does not believe restrict on locals; clang warns where it is told of independence and finds no use for it. */
 #if defined(__clang__)
@@ -228,34 +224,12 @@ static inline float to_F32(float x)
     return x == x ? x : f32_bits(0x7fc00000u);
 }
 
-/* neg, abs and fabs are sign_flip and sign_clear below and reach these never; the others are those of ir/math.c, kept
- * here to be vectorised. */
+/* neg, abs and fabs are sign_flip and sign_clear below and reach these never. */
 #define math_NEG(x) (-(x))
 #define math_ADD(x, y) ((x) + (y))
 #define math_SUB(x, y) ((x) - (y))
 #define math_MUL(x, y) ((x) * (y))
 #define math_DIV(x, y) ((x) / (y))
-#define math_SQRT(x) sqrtf(x)
-#define math_FMIN(x, y) lane_fmin((x), (y))
-#define math_FMAX(x, y) lane_fmax((x), (y))
-#define math_MIN(x, y) lane_fmin((x), (y))
-#define math_MAX(x, y) lane_fmax((x), (y))
-#define math_CLAMP(x, lo, hi) lane_fmin(lane_fmax((x), (lo)), (hi))
-#define math_FMA(x, y, z) fmaf((x), (y), (z))
-
-static inline float lane_fmin(float x, float y)
-{
-    float r = x < y ? x : y;
-    r = x == y ? f32_bits(bits_f32(x) | bits_f32(y)) : r;
-    return y != y ? x : r;
-}
-
-static inline float lane_fmax(float x, float y)
-{
-    float r = x > y ? x : y;
-    r = x == y ? f32_bits(bits_f32(x) & bits_f32(y)) : r;
-    return y != y ? x : r;
-}
 
 #define EACH_FLOAT(X, ...)                                                                                             \
     X(F16, uint16_t, __VA_ARGS__)                                                                                      \
@@ -348,6 +322,29 @@ static inst_fn *const fast_ops[OP_COUNT][3] = {
 #undef MATH
 };
 
+/* Only large angles need a branch. */
+#define ANGLE_LANES(S, T, ID, f)                                                                                       \
+    static const struct inst *angle_lanes_##ID##_##S(struct simd *s, const struct inst *i)                             \
+    {                                                                                                                  \
+        LANE_D(T);                                                                                                     \
+        LANE_A(T);                                                                                                     \
+        uint32_t large = 0;                                                                                            \
+        EACH(large |= (uint32_t)(absolute(from_##S(a[l])) >= MATH_ANGLE_LARGE))                                        \
+        if (large)                                                                                                     \
+            return float_lanes_##ID##_##S(s, i);                                                                       \
+        EACH(d[l] = to_##S(f(from_##S(a[l]), true)))                                                                   \
+        return i + 1;                                                                                                  \
+    }
+#define ANGLE_ENTRY(S, T, ID) [S_##S - S_F16] = angle_lanes_##ID##_##S,
+EACH_FLOAT(ANGLE_LANES, SIN, sin_angle)
+EACH_FLOAT(ANGLE_LANES, COS, cos_angle)
+EACH_FLOAT(ANGLE_LANES, TAN, tan_angle)
+static inst_fn *const angle_ops[OP_COUNT][3] = {
+    [OP_SIN] = {EACH_FLOAT(ANGLE_ENTRY, SIN)},
+    [OP_COS] = {EACH_FLOAT(ANGLE_ENTRY, COS)},
+    [OP_TAN] = {EACH_FLOAT(ANGLE_ENTRY, TAN)},
+};
+
 #define SIGN_FLIP_16(x) ((x) ^ 0x8000)
 #define SIGN_CLEAR_16(x) ((x)&0x7fff)
 #define SIGN_FLIP_32(x) ((x) ^ 0x80000000u)
@@ -375,6 +372,8 @@ static inst_fn *lanes_op(enum op op, enum scalar s, unsigned flags)
             return s == S_F16 ? fma_F16 : fma_BF16;
         if ((flags & NODE_FAST) && fast_ops[op][s - S_F16])
             return fast_ops[op][s - S_F16];
+        if (angle_ops[op][s - S_F16])
+            return angle_ops[op][s - S_F16];
         return float_ops[op][s - S_F16];
     }
     return NULL;

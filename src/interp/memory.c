@@ -4,11 +4,7 @@
  * that writes the index meanwhile changes nothing. Out of bounds a load gives zero and a store is dropped, for that
  * lane. Stores go lane by lane in lane order. Values are copied byte by byte in meaning: any alignment, any overlap.
  */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC optimize("O3")
-#endif
-
-#include "interp/program.h"
+#include "interp/loops.h"
 
 /* ---- addresses -------------------------------------------------------------------------------------------------- */
 

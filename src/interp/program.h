@@ -31,7 +31,7 @@
 
 #define LANES 32u
 #define ALL_LANES 0xffffffffu
-#define LOOP_LIMIT ((uint64_t)1 << 24) /* iterations without progress of a loop that waits for memory */
+#define LOOP_LIMIT ((uint64_t)1 << 20) /* iterations without progress of a loop that waits for memory */
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
 
@@ -294,6 +294,10 @@ struct lane_loops {
 };
 extern const struct lane_loops lanes_least;
 const struct lane_loops *lanes_best(void); /* for the machine that this runs on */
+
+/* compile.c: interp_compile with these loops, for tests */
+sk_status interp_compile_for(struct mem *mem, const struct ir_module *m, uint32_t func, const struct lane_loops *loops,
+                             struct interp_program **out, sk_error *err);
 
 /* parts.c: lane by lane */
 inst_fn lanes_eval; /* imm: LANES_EVAL; operands a, b, c; active lanes only */

@@ -1,6 +1,4 @@
 /* wide.c - lanes.c and cells.c once more, for processors with vectors of 256 bits, and the choice between the two. */
-#include "interp/program.h"
-
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDE 1
 #if defined(__clang__)
@@ -13,18 +11,18 @@
 #define lanes_least lanes_wide
 #define cells_load cells_load_wide
 #define cells_store cells_store_wide
-extern const struct lane_loops lanes_wide;
-inst_fn *cells_load_wide(unsigned bytes);
-inst_fn *cells_store_wide(unsigned bytes);
 #include "interp/cells.c"
 #include "interp/lanes.c"
 #undef lanes_least
+extern const struct lane_loops lanes_least;
 
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
 #pragma GCC pop_options
 #endif
+#else
+#include "interp/program.h"
 #endif
 
 const struct lane_loops *lanes_best(void)

@@ -272,13 +272,13 @@ static inline float minus_pi(float x, float k)
     return fmaf(k, -MATH_PI_C, fmaf(k, -MATH_PI_B, fmaf(k, -MATH_PI_A, x)));
 }
 
-/* The same for x >= 0 of any size, infinity too. */
-static inline float split_angle(float x, uint32_t *n)
+/* The same for x >= 0 of any size, infinity too. `small`: x is known to be below MATH_ANGLE_LARGE. */
+static inline float split_angle(float x, bool small, uint32_t *n)
 {
     const float t = fmaf(x, MATH_2_PI, NEAREST);
     *n = bits_f32(t);
     const float r = minus_pi(x, (t - NEAREST) * 0.5f);
-    if (!(x >= MATH_ANGLE_LARGE)) /* branch: small x, and NaN */
+    if (small || !(x >= MATH_ANGLE_LARGE)) /* branch: small x, and NaN */
         return r;
     return x < INF ? split_large(turns(x), n) : NOT_A_NUMBER;
 }
@@ -292,18 +292,28 @@ static inline float sin_quadrant(float r, uint32_t n)
     return flip(n & 1 ? c : s, n << 30 & SIGN);
 }
 
-float math_SIN(float x)
+static inline float sin_angle(float x, bool small)
 {
     uint32_t n;
-    const float r = split_angle(absolute(x), &n);
+    const float r = split_angle(absolute(x), small, &n);
     return flip(sin_quadrant(r, n), sign_of(x));
+}
+
+static inline float cos_angle(float x, bool small)
+{
+    uint32_t n;
+    const float r = split_angle(absolute(x), small, &n);
+    return sin_quadrant(r, n + 1);
+}
+
+float math_SIN(float x)
+{
+    return sin_angle(x, false);
 }
 
 float math_COS(float x)
 {
-    uint32_t n;
-    const float r = split_angle(absolute(x), &n);
-    return sin_quadrant(r, n + 1);
+    return cos_angle(x, false);
 }
 
 /* The fast forms subtract multiples of pi, so that one polynomial does. sin r (-1)^n, |r| <= pi/2: */
@@ -336,11 +346,16 @@ static inline float tan_quadrant(float r, uint32_t n)
     return (n & 1 ? -1.0f : t) / (n & 1 ? t : 1.0f);
 }
 
-float math_TAN(float x)
+static inline float tan_angle(float x, bool small)
 {
     uint32_t n;
-    const float r = split_angle(absolute(x), &n);
+    const float r = split_angle(absolute(x), small, &n);
     return flip(tan_quadrant(r, n), sign_of(x));
+}
+
+float math_TAN(float x)
+{
+    return tan_angle(x, false);
 }
 
 float math_fast_TAN(float x)

@@ -14,22 +14,26 @@
 
 /* ---- floats: math.c --------------------------------------------------------------------------------------------- */
 
-/* float math_ID(float…) for each row of math.def, float math_fast_ID(float…) for those with a fast form. */
+/* float math_ID(float…) for each row of math.def, float math_fast_ID(float…) for those with a fast form. A file that
+ * includes math.c itself, to have them inlined, defines MATH_LINKAGE as static inline. */
+#ifndef MATH_LINKAGE
+#define MATH_LINKAGE
+#endif
 #define MATH_OPERANDS_1 float
 #define MATH_OPERANDS_2 float, float
 #define MATH_OPERANDS_3 float, float, float
 #define MATH_FAST_0(ID, arity)
-#define MATH_FAST_1(ID, arity) float math_fast_##ID(MATH_OPERANDS_##arity);
+#define MATH_FAST_1(ID, arity) MATH_LINKAGE float math_fast_##ID(MATH_OPERANDS_##arity);
 #define MATH(ID, name, arity, classes, python, fast, ulp, fast_ulp, doc)                                               \
-    float math_##ID(MATH_OPERANDS_##arity);                                                                            \
+    MATH_LINKAGE float math_##ID(MATH_OPERANDS_##arity);                                                               \
     MATH_FAST_##fast(ID, arity)
 #include "ir/math.def"
 #undef MATH
 
 /* `//` and `%` of floats: NumPy's floor_divide and remainder of float32. The quotient is an integer or not finite, the
  * remainder has the divisor's sign and is found exactly before that sign is restored (one rounding). */
-float math_DIV_FLOOR(float x, float y);
-float math_REM_FLOOR(float x, float y);
+MATH_LINKAGE float math_DIV_FLOOR(float x, float y);
+MATH_LINKAGE float math_REM_FLOOR(float x, float y);
 
 /* ---- integers --------------------------------------------------------------------------------------------------- */
 

@@ -154,15 +154,6 @@ def python_condition(out, i):
     out[i] = 1
 
 
-def in_try(out, i):
-    with sk.if_(i > 3):
-        try:
-            return
-        finally:
-            out[i] = 3  # blame
-    out[i] = 1
-
-
 WRONG = [f for f in list(globals().values()) if getattr(f, "__module__", None) == __name__ and hasattr(f, "__code__")]
 
 
@@ -211,6 +202,20 @@ def test_a_value_returned_from_a_block():
 
         with pytest.raises(sk.TraceError, match="sk.return_"):
             kernel.ir
+
+
+def test_in_try():
+    @sk.jit
+    def kernel(out: I32, i: THREAD):
+        with sk.if_(i > 3):
+            try:
+                return
+            finally:
+                out[i] = 3
+        out[i] = 1
+
+    with pytest.raises(sk.TraceError, match="sk.return_"):
+        kernel.ir
 
 
 def test_without_source():

@@ -1,9 +1,10 @@
-/* interp.h - whole kernels on the interpreter: each runs as written and again after the passes; both must agree. */
+/* interp.h - whole kernels on the interpreter: each runs as written, with the loops for the least machine, and again
+ * after the passes, with those for this one; both must agree. */
 #ifndef UNIT_INTERP_H
 #define UNIT_INTERP_H
 
 #include "check.h"
-#include "interp/interp.h"
+#include "interp/program.h"
 #include "pass/pass.h"
 
 #include <stdlib.h>
@@ -19,10 +20,10 @@ struct call {
     uint64_t loop_limit;
 };
 
-static sk_status run_module(struct ir_module *m, const struct call *c)
+static sk_status run_module(struct ir_module *m, const struct call *c, const struct lane_loops *loops)
 {
     struct interp_program *p;
-    TRY(interp_compile(&mem, m, m->funcs.n - 1, &p, &error));
+    TRY(interp_compile_for(&mem, m, m->funcs.n - 1, loops, &p, &error));
     const struct interp_launch l = {.threads = {c->threads[0], c->threads[1], c->threads[2]},
                                     .threadgroup = {c->threadgroup[0], c->threadgroup[1], c->threadgroup[2]},
                                     .args = c->args,
@@ -50,7 +51,7 @@ static sk_status run(const char *text, const struct call *c)
         plain[k] = malloc(c->args[k].size + 1);
         memcpy(before[k], c->args[k].data, c->args[k].size);
     }
-    const sk_status first = run_module(m, c);
+    const sk_status first = run_module(m, c, &lanes_least);
     const sk_error first_error = error;
     for (unsigned k = 0; k < ARGS_MAX; k++) {
         if (!c->args[k].data)
@@ -60,7 +61,7 @@ static sk_status run(const char *text, const struct call *c)
     }
     sk_error_clear(&error);
     CHECK_EQ(pass_run(m, NULL, &error), SK_OK);
-    const sk_status second = run_module(m, c);
+    const sk_status second = run_module(m, c, lanes_best());
     CHECK_EQ(first, second);
     if (first == second)
         CHECK_EQ_STR(first_error.message, error.message);

@@ -385,7 +385,7 @@ static void odd_bounds(void)
                  "}\n",
                  CALL(1, 1, BUF(out))),
              SK_ERR_FAULT);
-    CHECK(strstr(error.message, "byte 50, its size is 64 bytes"));
+    CHECK(strstr(error.message, "from byte 50 past the end, its size is 64 bytes"));
     CHECK_EQ(run("kernel k(o: device u32, i: u32 [thread_position_in_grid]) {\n"
                  "  %tile.0 = alloc ptr.threadgroup of [[u32 x 4] x 4]\n"
                  "  %r.1 = index ptr.threadgroup %tile.0, %i of [u32 x 4]\n"
