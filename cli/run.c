@@ -103,8 +103,9 @@ static void fill_random(struct npy *a)
     }
 }
 
-/* zeros:N:TYPE, full:X:N:TYPE, range:N:TYPE, random:N:TYPE. False: the text is none of them. */
-static bool make_array(const char *what, struct npy *a, bool *bad)
+/* zeros:N:TYPE, full:X:N:TYPE, range:N:TYPE, random:N:TYPE. False: the text is none of them. What is wrong goes to
+ * `why`, else that is empty. */
+static bool make_array(const char *what, struct npy *a, char *why, size_t cap)
 {
     const char *piece[5];
     size_t length[5];
@@ -117,32 +118,35 @@ static bool make_array(const char *what, struct npy *a, bool *bad)
         return false;
 
     const int count_at = full ? 2 : 1;
-    uint64_t count = 0;
-    *bad = true;
-    if (n != count_at + 2 || !value_type(piece[count_at + 1], length[count_at + 1], &a->type) ||
-        !value_read(piece[count_at], length[count_at], SK_U64, &count))
+    uint64_t count = 0, x = 0;
+    why[0] = 0;
+    if (n != count_at + 2)
+        (void)snprintf(why, cap, "write %.*s:%sN:TYPE", (int)length[0], what, full ? "X:" : "");
+    else if (!value_type(piece[n - 1], length[n - 1], &a->type))
+        (void)snprintf(why, cap, "there is no type %.40s; write bool, i8, u8, ... u64, f16, bf16 or f32%s", piece[n - 1],
+                       strcmp(piece[n - 1], "f64") == 0 ? " (Metal has no 64-bit floats)" : "");
+    else if (!value_read(piece[count_at], length[count_at], SK_U64, &count) || count > ((size_t)1 << 40))
+        (void)snprintf(why, cap, "%.*s is no number of elements", (int)(length[count_at] < 40 ? length[count_at] : 40),
+                       piece[count_at]);
+    else if (full && !value_read(piece[1], length[1], a->type, &x))
+        (void)snprintf(why, cap, "%.*s is no %s", (int)(length[1] < 40 ? length[1] : 40), piece[1], value_name(a->type));
+    if (why[0])
         return true;
     a->size = value_size(a->type);
-    if (count > ((size_t)1 << 40))
-        return true;
     a->count = (size_t)count;
     a->n_dims = 1;
     a->shape[0] = a->count;
     a->data = calloc(a->count + 1, a->size);
-    if (!a->data)
+    if (!a->data) {
+        (void)snprintf(why, cap, "there is no memory for it");
         return true;
+    }
     if (range)
         fill_range(a);
     if (random)
         fill_random(a);
-    if (full) {
-        uint64_t x = 0;
-        if (!value_read(piece[1], length[1], a->type, &x))
-            return true;
-        for (size_t i = 0; i < a->count; i++)
-            memcpy((char *)a->data + i * a->size, &x, a->size);
-    }
-    *bad = false;
+    for (size_t i = 0; full && i < a->count; i++)
+        memcpy((char *)a->data + i * a->size, &x, a->size);
     return true;
 }
 
@@ -180,11 +184,10 @@ static int bind_value(struct bound *b, const char *what)
 static int bind_buffer(struct bound *b, const char *what)
 {
     const sk_type want = scalar_of(b->info.type);
-    bool bad = false;
-    if (make_array(what, &b->array, &bad)) {
-        if (bad)
-            return cli_usage("run", "'%s' makes no array for parameter '%s'; write zeros:N:TYPE, full:X:N:TYPE", what,
-                             b->info.name);
+    char why[160];
+    if (make_array(what, &b->array, why, sizeof why)) {
+        if (why[0])
+            return cli_usage("run", "'%s' makes no array for parameter '%s': %s", what, b->info.name, why);
     } else {
         sk_error err = {0};
         if (npy_read(what, &b->array, &err) != SK_OK)
@@ -335,6 +338,10 @@ static int parse_args(int argc, char **argv, struct request *r)
             return cli_usage("run", "no option '%s'", a);
         }
     }
+    const char *suffix = r->path ? strrchr(r->path, '.') : NULL;
+    if (suffix && strcmp(suffix, ".py") == 0)
+        return cli_usage("run", "it runs .ir files; make one first: spork emit %s:%s --as ir > FILE.ir", r->path,
+                         r->kernel ? r->kernel : "KERNEL");
     if (!r->path || !r->kernel)
         return cli_usage("run", "which file and kernel?");
     if (!r->have_grid)

@@ -88,7 +88,15 @@ static int emit_python(const char *program, const char *what, const char *as)
     char python[4096];
     if (!python_beside(program, python, sizeof python))
         (void)snprintf(python, sizeof python, "python3");
-    char *const args[] = {python, (char *)"-m", (char *)"spork._emit", (char *)what, (char *)as, NULL};
+    const char *const program_text =
+        "import sys\n"
+        "try:\n"
+        "    from spork import _emit\n"
+        "except ImportError as error:\n"
+        "    sys.exit(f'spork: error: {sys.executable} cannot import the package spork ({error}); install it there, or '\n"
+        "             'call the spork command of an environment that has it')\n"
+        "sys.exit(_emit.main(*sys.argv[1:]))\n";
+    char *const args[] = {python, (char *)"-c", (char *)program_text, (char *)what, (char *)as, NULL};
     (void)fflush(stdout);
     (void)execvp(python, args);
     fprintf(stderr, "spork: error: cannot run '%s' to trace '%s': %s\n", python, what, strerror(errno));
@@ -100,9 +108,10 @@ int cli_emit(int argc, char **argv)
     const char *what = NULL, *as = "msl";
     for (int i = 1; i < argc; i++) {
         if (cli_is_help(argv[i])) {
-            printf("usage: spork emit FILE.py:KERNEL | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
+            printf("usage: spork emit FILE.py[:KERNEL] | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
                    "Prints a kernel as Metal source (msl, the default) or IR. From a Python file, which is run as a\n"
-                   "module (not as __main__), a kernel is the name of a function under @sk.jit.\n");
+                   "module (not as __main__), a kernel is the name of a function under @sk.jit, and need not be named\n"
+                   "if there is only one. What the file itself prints goes to stderr.\n");
             return EXIT_FINE;
         }
         if (strcmp(argv[i], "--as") == 0) {
@@ -125,11 +134,8 @@ int cli_emit(int argc, char **argv)
 
     const char *colon = strrchr(what, ':');
     const size_t n = colon ? (size_t)(colon - what) : strlen(what);
-    if (n > 3 && memcmp(what + n - 3, ".py", 3) == 0) {
-        if (!colon)
-            return cli_usage("emit", "which kernel of '%s'? write FILE.py:KERNEL", what);
+    if (n > 3 && memcmp(what + n - 3, ".py", 3) == 0)
         return emit_python(argv[-1], what, as);
-    }
     char *path = strdup(what);
     if (!path)
         return EXIT_FAILED;

@@ -129,7 +129,8 @@ static bool run_interpreter(struct mem *mem, const struct gen_program *p, char *
     sk_status status = pass_inline(m, p->kernel, 1u << 20, &err);
     if (status == SK_OK)
         status = interp_compile(mem, m, ir_func_by_name(m, name), &program, &err);
-    const struct interp_launch launch = {.threads = {1, 1, 1}, .threadgroup = {1, 1, 1}, .args = arg, .stop = &diff_stop};
+    const struct interp_launch launch = {
+        .threads = {1, 1, 1}, .threadgroup = {1, 1, 1}, .args = arg, .stop = &diff_stop};
     if (status == SK_OK)
         status = interp_run(program, &launch, mem, &err);
     interp_free(program);
@@ -245,7 +246,7 @@ int main(int argc, char **argv)
     mem_init(&mem, NULL);
     MEM_GUARD(&mem, NULL, status, all(&mem, argv + (compares ? 3 : 2), &c));
     if (compares)
-        printf("fuzz_msl: %u compared, %u refused, %u left out, %u wrong\n", c.compared, c.refused,
-               c.left_out, c.wrong);
+        printf("fuzz_msl: %u compared, %u refused, %u left out, %u wrong\n", c.compared, c.refused, c.left_out,
+               c.wrong);
     return c.wrong || status != SK_OK;
 }

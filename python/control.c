@@ -149,7 +149,7 @@ struct block {
     PyObject_HEAD
     uint64_t session;
     enum block_kind kind;
-    enum { BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state;
+    enum { BLOCK_UNCALLED, BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state; /* uncalled: b.else_ without () */
     uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
     struct watch watch;
     PyObject *cond, *owner; /* owner: the if of an else or elif; null else */
@@ -220,15 +220,30 @@ static PyObject *branch(PyObject *self, PyObject *cond, enum block_kind kind)
     return block_new(st, s, kind, cond, owner);
 }
 
-static PyObject *block_else(PyObject *self, PyObject *unused)
+/* b.else_ and b.elif_ are no methods, so that `with b.else_:` can be refused in our words. */
+static PyObject *get_branch(PyObject *self, void *kind)
 {
-    (void)unused;
-    return branch(self, NULL, BLOCK_ELSE);
+    struct block *b = PyObject_New(struct block, STATE_OF(self)->type.block);
+    if (b) {
+        const size_t head = offsetof(struct block, session);
+        memset((char *)b + head, 0, sizeof *b - head);
+        b->kind = (enum block_kind)(uintptr_t)kind;
+        b->state = BLOCK_UNCALLED;
+        b->watch.enter = UINT32_MAX;
+        b->owner = Py_NewRef(self);
+    }
+    return (PyObject *)b;
 }
 
-static PyObject *block_elif(PyObject *self, PyObject *cond)
+static PyObject *block_call(PyObject *self, PyObject *args, PyObject *kwargs)
 {
-    return branch(self, cond, BLOCK_ELIF);
+    const struct block *b = block_of(self);
+    const Py_ssize_t n = PyTuple_GET_SIZE(args), want = b->kind == BLOCK_ELIF;
+    if (b->state != BLOCK_UNCALLED)
+        return PyErr_Format(PyExc_TypeError, "a block of %s is not called, but entered by with", block_name[b->kind]);
+    if (n != want || (kwargs && PyDict_GET_SIZE(kwargs)))
+        return RAISE(STATE_OF(self), OPERAND_COUNT, block_name[b->kind], (int)want, (unsigned)n);
+    return branch(b->owner, want ? PyTuple_GET_ITEM(args, 0) : NULL, b->kind);
 }
 
 static int enter_while(struct state *st, struct session *s, struct block *b)
@@ -290,6 +305,8 @@ static PyObject *block_enter(PyObject *self, PyObject *unused)
     struct session *s = session_enter(st, block_name[b->kind]);
     if (!s)
         return NULL;
+    if (b->state == BLOCK_UNCALLED)
+        return RAISE(st, BLOCK_NOT_CALLED, block_name[b->kind], b->kind == BLOCK_ELSE ? "else_()" : "elif_(condition)");
     if (b->session != s->id)
         return RAISE(st, OTHER_KERNEL);
     if (b->state != BLOCK_NEW)
@@ -339,10 +356,14 @@ static PyObject *block_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
 static PyMethodDef block_methods[] = {
     {"__enter__", block_enter, METH_NOARGS, NULL},
     {"__exit__", PY_METHOD(block_exit), METH_FASTCALL, NULL},
-    {"else_", block_else, METH_NOARGS, "else_($self, /)\n--\n\nwith b.else_(): what runs where the conditions fail."},
-    {"elif_", block_elif, METH_O, "elif_($self, condition, /)\n--\n\nwith b.elif_(c): as Python's elif."},
+    {0}};
+static PyGetSetDef block_getset[] = {
+    {"else_", get_branch, NULL, "with b.else_(): what runs where the conditions fail.", (void *)BLOCK_ELSE},
+    {"elif_", get_branch, NULL, "with b.elif_(c): as Python's elif.", (void *)BLOCK_ELIF},
     {0}};
 static PyType_Slot block_slots[] = {{Py_tp_dealloc, block_dealloc},
+                                    {Py_tp_call, block_call},
+                                    {Py_tp_getset, block_getset},
                                     {Py_tp_methods, block_methods},
                                     {Py_tp_doc, "A block of the kernel, for a with statement."},
                                     {0, NULL}};

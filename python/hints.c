@@ -59,7 +59,13 @@ PyObject *traced_getattro(PyObject *self, PyObject *name)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     const char *text = PyUnicode_AsUTF8(name);
+    const struct session *s = session_find(st);
+    const bool index = text && strncmp(text, "__array", 7) == 0 && s && s->refused_index == self;
+    if (index)
+        (void)RAISE(st, NO_PYTHON_INDEX);
     if (!text || text[0] == '_') { /* asked for by protocols */
+        if (index)
+            goto done;
         PyErr_Restore(type, value, trace);
         return NULL;
     }
@@ -74,6 +80,7 @@ PyObject *traced_getattro(PyObject *self, PyObject *name)
                           : Py_TYPE(self) == st->type.local   ? "local"
                                                               : "traced value",
                           text, cure_of(attribute_hints, text, cure));
+done:
     Py_XDECREF(type);
     Py_XDECREF(value);
     Py_XDECREF(trace);

@@ -29,7 +29,7 @@ struct signature {
     struct param_spec *param;
     unsigned n, n_args; /* n_args: without attributes */
     PyObject *result;   /* device functions: dtype, borrowed; null: none */
-    bool resolved;
+    bool resolved, lambda;
     const char *file; /* of the function; belongs to its code */
     uint32_t line;    /* of its def */
 };

@@ -319,7 +319,7 @@ const char *place_variable(struct state *st, struct code_info *c, uint32_t varia
 static bool target_after(struct state *st, struct code_info *c, uint32_t k, const char **name)
 {
     unsigned argument = 0;
-    const bool precall = c->unit[2 * k] == st->opcode.PRECALL; /* 3.11: once specialised, it does the work of its CALL */
+    const bool precall = c->unit[2 * k] == st->opcode.PRECALL; /* 3.11: does its CALL's work once specialised */
     *name = NULL;
     k++;
 #if PY_VERSION_HEX >= 0x030B0000

@@ -66,6 +66,7 @@ struct session *session_enter(struct state *st, const char *what)
         RAISE(st, OUTSIDE_KERNEL, what);
         return NULL;
     }
+    s->refused_index = NULL;
     if (place_session(st, s) < 0 || session_raise_pending(st, s) < 0)
         return NULL;
     return s;

@@ -52,7 +52,7 @@ static uint32_t header_line(const char *file, uint32_t first, const char *name)
 static struct err_place place_of(const struct signature *sig, PyObject *name)
 {
     const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
-    return (struct err_place){sig->file, header_line(sig->file, sig->line, text), 0};
+    return (struct err_place){sig->file, sig->lambda ? sig->line : header_line(sig->file, sig->line, text), 0};
 }
 
 /* ---- annotations that are text ----------------------------------------------------------------------------------- */
@@ -170,18 +170,14 @@ static int check_function(struct state *st, PyObject *fn, bool device_fn, struct
     sig->file = file ? PyUnicode_AsUTF8(file) : NULL;
     Py_XDECREF(file);
     PyObject *called = PyObject_GetAttr(code, st->str.co_name);
-    const bool lambda = called && PyUnicode_Check(called) && PyUnicode_CompareWithASCIIString(called, "<lambda>") == 0;
+    sig->lambda = called && PyUnicode_Check(called) && PyUnicode_CompareWithASCIIString(called, "<lambda>") == 0;
     Py_XDECREF(called);
     const long line = code_number(code, st->str.co_firstlineno), flags = code_number(code, st->str.co_flags);
     const long keyword_only = code_number(code, st->str.co_kwonlyargcount);
     if (!sig->file || PyErr_Occurred())
         return -1;
-    sig->line = lambda ? (uint32_t)line : header_line(sig->file, (uint32_t)line, NULL);
+    sig->line = sig->lambda ? (uint32_t)line : header_line(sig->file, (uint32_t)line, NULL);
     const struct err_place at = {sig->file, sig->line, 0};
-    if (lambda) {
-        RAISE_AT(st, at, LAMBDA_FUNCTION, what);
-        return -1;
-    }
     if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) {
         RAISE_AT(st, at, GENERATOR_FUNCTION, what);
         return -1;
@@ -298,7 +294,10 @@ static int read_params(struct state *st, PyObject *fn, PyObject *code, bool devi
             goto done;
         status = -1;
         if (!o) {
-            RAISE_AT(st, place_of(sig, p->name), MISSING_ANNOTATION, p->text, p->text);
+            if (sig->lambda)
+                RAISE_AT(st, place_of(sig, p->name), LAMBDA_FUNCTION, device_fn ? "sk.device_fn" : "sk.jit");
+            else
+                RAISE_AT(st, place_of(sig, p->name), MISSING_ANNOTATION, p->text, p->text);
             goto done;
         }
         if (read_param(st, o, device_fn, sig, p) < 0)

@@ -205,6 +205,7 @@ struct session {
     struct code_table codes;
     uint32_t code, unit;                /* the calling instruction: index into codes; unit UINT32_MAX: unknown */
     const PyFrameObject *caller;        /* the frame whose C call runs the Python code at hand; only compared */
+    const PyObject *refused_index;      /* a value whose __index__ was refused last; only compared */
     uint32_t n_loops;                   /* open blocks of sk.while_ */
     struct device_fn_variant *variants; /* device functions traced so far */
 };

@@ -181,6 +181,9 @@ PyObject *traced_float(PyObject *self)
 
 PyObject *traced_index(PyObject *self)
 {
+    struct session *s = session_find(STATE_OF(self));
+    if (s)
+        s->refused_index = self; /* NumPy drops the error, and asks for an array: see traced_getattro */
     return RAISE(STATE_OF(self), NO_PYTHON_INDEX);
 }
 

@@ -110,11 +110,11 @@ struct cvalue {
     bool points_const;
     uint8_t mode, form;
     uint8_t events; /* EVENT_BIT(EVENT_*) */
-    bool varies;  /* see uniform.c */
-    bool in_head; /* a parameter that the head of its for statement declares */
-    bool lazy;    /* evaluated on some paths of its statement only */
-    bool arm;     /* printed inside a ?: that stands for an if */
-    bool boxed;   /* a construct in do { } while (false), so that break leaves it */
+    bool varies;    /* see uniform.c */
+    bool in_head;   /* a parameter that the head of its for statement declares */
+    bool lazy;      /* evaluated on some paths of its statement only */
+    bool arm;       /* printed inside a ?: that stands for an if */
+    bool boxed;     /* a construct in do { } while (false), so that break leaves it */
 };
 
 /* ---- names ---------------------------------------------------------------------------------------------------------- */

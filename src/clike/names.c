@@ -5,7 +5,7 @@
  *   RESERVED  words of the language, types and macros: never;
  *   LIBRARY   functions of its library: not by functions and structs; by a kernel, which nothing calls, and by a variable
  *             where its function does not call that;
- *   GLOBAL    printed functions and structs; KERNEL: kernels; helper functions begin with spork_, nothing else does unnumbered;
+ *   GLOBAL    printed functions and structs; KERNEL: kernels; helper functions have unnumbered names in spork_;
  *   LOCAL     variables of the current function that are in scope; SPENT: that were.
  */
 #include "clike/internal.h"
@@ -108,7 +108,7 @@ uint32_t names_unique(struct clike *p, const char *want, unsigned level)
     sanitise(base, want);
     const uint32_t first = intern(p, base);
     uint32_t id = first;
-    bool helper = strncmp(base, "spork_", 6) == 0; /* how helper functions are called, which take their names as they come */
+    bool helper = strncmp(base, "spork_", 6) == 0; /* the names of helper functions, which are not numbered */
     for (; helper || !is_free(p, id, level); helper = false) {
         (void)snprintf(text, sizeof text, "%s_%u", base, ++p->names.suffix.at[first]);
         id = intern(p, text);

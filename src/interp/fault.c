@@ -56,18 +56,16 @@ void fault_barriers(struct simd *s, const struct simd *other)
  * so, since its index alone would look right. */
 static void describe(const struct region_info *r, const struct fault *f, char *to, size_t n)
 {
-    const int64_t offset = (int64_t)f->offset;
-    const int64_t elem = r->elem && r->elem <= INT64_MAX ? (int64_t)r->elem : 1;
-    const bool inside = f->offset < f->size;
-    const char *const from = inside ? "from " : "", *const past = inside ? " past the end" : "";
+    const int64_t elem = r->elem && r->elem <= INT64_MAX ? (int64_t)r->elem : 1, offset = (int64_t)f->offset;
+    const bool whole = elem > 1 ? offset % elem == 0 : r->elem == 1;
+    const int64_t at = whole ? offset / elem : offset;
+    const uint64_t size = whole ? f->size / (uint64_t)elem : f->size;
+    const bool inside = at >= 0 && (uint64_t)at < size;
     if (is_far(offset))
         (void)snprintf(to, n, "an index past 2^61 bytes, its size is %llu bytes", (unsigned long long)f->size);
-    else if (elem > 1 ? offset % elem == 0 : r->elem == 1)
-        (void)snprintf(to, n, "%sindex %lld%s, its size is %llu", from, (long long)(offset / elem), past,
-                       (unsigned long long)(f->size / (uint64_t)elem));
     else
-        (void)snprintf(to, n, "%sbyte %lld%s, its size is %llu bytes", from, (long long)offset, past,
-                       (unsigned long long)f->size);
+        (void)snprintf(to, n, "%s%s %lld%s, its size is %llu%s", inside ? "from " : "", whole ? "index" : "byte",
+                       (long long)at, inside ? " past the end" : "", (unsigned long long)size, whole ? "" : " bytes");
 }
 
 sk_status fault_report(const struct run *r, sk_error *err)

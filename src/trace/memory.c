@@ -241,7 +241,7 @@ sk_status trace_load_where(struct trace *t, struct tv pointer, unsigned n, const
 /* ---- atomics ------------------------------------------------------------------------------------------------------- */
 
 /* Which elements an operation takes. Smaller ones have no atomics anywhere; what one device lacks it refuses itself. */
-static bool atomic_takes(enum op op, enum scalar s)
+bool trace_atomic_takes(enum op op, enum scalar s)
 {
     const unsigned bits = scalar_info[s].bits;
     if (bits < 32)
@@ -268,7 +268,7 @@ sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned 
     TRY(look_up(t, pointer, n, index, &p, err));
     if (p.info.space != SPACE_DEVICE && p.info.space != SPACE_THREADGROUP)
         return FAIL(t, err, ATOMIC_SPACE, op_info[op].name, space_name[p.info.space]);
-    if (ir_type_width(p.info.elem) != 1 || !atomic_takes(op, ir_type_scalar(p.info.elem)))
+    if (ir_type_width(p.info.elem) != 1 || !trace_atomic_takes(op, ir_type_scalar(p.info.elem)))
         return FAIL(t, err, ATOMIC_TYPE, op_info[op].name, trace_type_text(t, p.info.elem).at);
     const bool acquires = order == ORDER_ACQUIRE || order == ORDER_ACQ_REL;
     const bool releases = order == ORDER_RELEASE || order == ORDER_ACQ_REL;

@@ -134,6 +134,7 @@ sk_status trace_load_where(struct trace *t, struct tv pointer, unsigned n, const
 sk_status trace_atomic(struct trace *t, enum op op, struct tv pointer, unsigned n, const struct tv *index,
                        unsigned n_values, const struct tv *values, enum memory_order order, struct tv *out,
                        sk_error *err);
+bool trace_atomic_takes(enum op op, enum scalar s); /* whether there is such an atomic, on a device at least */
 
 /* ---- threads ---- */
 sk_status trace_barrier(struct trace *t, enum op op, unsigned memory, sk_error *err); /* BARRIER, SIMDGROUP_BARRIER */

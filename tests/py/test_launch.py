@@ -126,8 +126,8 @@ def test_without_geometry():
         sizes[4](out)
     with pytest.raises(TypeError):
         sizes[1, 1, 1](out)
-    with pytest.raises(TypeError):
-        sizes.launch(out, threads=1)
+    with pytest.raises(TypeError, match="threadgroup"):
+        sizes.launch(out, grid=1)
     with pytest.raises(TypeError):
         sizes.launch(out, threads=1, grid=1, threadgroup=1)
     with pytest.raises(TypeError):

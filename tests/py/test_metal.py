@@ -79,6 +79,18 @@ def test_variables_keep_their_names():
         assert any(f" {name}{end}" in names.metal_source for end in (" ", ";", "[")), names.metal_source
 
 
+def test_variables_keep_their_names_however_often_they_are_traced():
+    def count(out: sk.DevicePointer[sk.dt.int32], n: sk.Int):
+        steps = sk.local(sk.dt.int32)
+        for j in sk.range(0, n, 16):
+            steps += j
+        out[0] = steps
+
+    sources = {sk.jit(count).metal_source for _ in range(20)}  # Python has specialised the code by then
+    assert len(sources) == 1
+    assert "int steps = 0;" in sources.pop()
+
+
 def test_ir_is_deterministic():
     code = "import test_metal; print(test_metal.names.ir); print(test_metal.names.metal_source)"
     path = os.pathsep.join([os.path.dirname(__file__), *sys.path])

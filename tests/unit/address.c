@@ -31,6 +31,7 @@ static uint32_t below(uint32_t n)
 struct step {
     enum scalar type; /* of the index */
     uint64_t scale;
+    enum scalar to;       /* what the index is converted to */
     bool constant, apart; /* apart: the pointer so far becomes a value */
     int64_t index[THREADS];
 };
@@ -39,9 +40,10 @@ struct chain {
     struct step step[CHAIN];
     unsigned n;
     enum scalar scalar; /* that is loaded and stored */
-    enum space space;
-    bool stores, wide_buffer;
+    bool stores;
 };
+
+__extension__ typedef __int128 wide;
 
 static int64_t fitting(enum scalar s, int64_t x)
 {
@@ -56,12 +58,18 @@ static int64_t huge(enum scalar s)
     return fitting(s, r & 1 ? (int64_t)(next_random() >> below(40)) : (int64_t)(0u - (next_random() >> below(40))));
 }
 
+static wide number(const struct step *s, unsigned l)
+{
+    return scalar_info[s->to].class_ == CLASS_S ? (wide)s->index[l] : (wide)(uint64_t)s->index[l];
+}
+
 static void random_chain(struct chain *c)
 {
     static const enum scalar types[] = {S_U32, S_I32, S_U32, S_I32, S_U64, S_I64, S_U8, S_I8, S_U16, S_I16};
     static const uint64_t scales[] = {1, 4, 64, 12, 256, 1, 24, 1u << 26, (1u << 26) + 1, 1u << 28, (1u << 28) + 4};
     static const enum scalar scalars[] = {S_U8, S_U16, S_U32, S_U64, S_BOOL};
     const bool tame = below(3) != 0;
+    wide sum[THREADS] = {0};
     *c = (struct chain){.n = 1 + below(CHAIN), .scalar = scalars[below(5)], .stores = below(2)};
     for (unsigned k = 0; k < c->n; k++) {
         struct step *const s = &c->step[k];
@@ -69,40 +77,60 @@ static void random_chain(struct chain *c)
                            .scale = scales[below(tame ? 7 : 11)],
                            .constant = below(4) == 0,
                            .apart = below(6) == 0};
-        const bool back = k > 0 && below(2) && c->step[k - 1].scale == s->scale;
-        const int64_t same = below(4) ? below(8) : 16;
+        s->to = below(4) ? s->type : below(2) ? S_I64 : S_U64;
+        const int64_t same = below(4) ? (int64_t)below(8) : -1; /* in many lanes */
+        const bool back = below(2);
         for (unsigned l = 0; l < THREADS; l++) {
-            const unsigned kind = below(tame ? 4 : 6);
-            int64_t x = kind < 4 ? (same < 8 ? same : below(3) ? (int64_t)(l % 32) : (int64_t)below(40) - 2) : huge(s->type);
-            if (back && below(2))
-                x = -c->step[k - 1].index[l] + (int64_t)below(8);
+            int64_t x = same >= 0 ? same : (int64_t)(l % 32);
+            if (s->constant)
+                x = l > 0 ? s->index[0] : (int64_t)below(6);
+            else if (back && below(3)) /* into bounds, or near their ends */
+                x = (int64_t)(((wide)(below(2) ? below(BYTES) : below(2) * BYTES) - sum[l]) / (wide)s->scale) +
+                    (int64_t)below(3) - 1;
+            else if (!tame && below(2))
+                x = huge(s->type);
             s->index[l] = fitting(s->type, x);
+            sum[l] += number(s, l) * (wide)s->scale;
         }
-        if (s->constant)
-            for (unsigned l = 0; l < THREADS; l++)
-                s->index[l] = fitting(s->type, (int64_t)below(6));
-        for (unsigned l = 1; l < THREADS && s->constant; l++)
-            s->index[l] = s->index[0];
     }
 }
 
-static bool is_far_apart(__int128 x)
+/* As far as a and back again: nothing comes back from past 2^61. */
+static void there_and_back(struct chain *c)
 {
-    return x >= FAR || x <= -(__int128)FAR;
+    *c = (struct chain){.n = CHAIN, .scalar = S_U32};
+    for (unsigned k = 0; k < CHAIN; k++)
+        c->step[k] = (struct step){.type = S_I64, .to = S_I64, .scale = 1, .apart = below(8) == 0};
+    for (unsigned l = 0; l < THREADS; l++) {
+        const int64_t a = (int64_t)(next_random() >> (2 + below(4)));
+        for (unsigned k = 0; k < 4; k++)
+            c->step[k].index[l] = k < 2 ? a : -a;
+        c->step[4].index[l] = (int64_t)below(BYTES);
+    }
+}
+
+static bool is_past(wide x)
+{
+    return x >= FAR || x <= -(wide)FAR;
 }
 
 static bool expected(const struct chain *c, unsigned l, uint64_t *at)
 {
-    __int128 sum = 0;
+    wide sum = 0;
     for (unsigned k = 0; k < c->n; k++) {
         const struct step *const s = &c->step[k];
-        const __int128 index = scalar_info[s->type].class_ == CLASS_S ? (__int128)s->index[l] : (__int128)(uint64_t)s->index[l];
-        sum += index * (__int128)s->scale;
-        if (is_far_apart(sum) || is_far_apart(index * (__int128)s->scale))
+        const wide product = number(s, l) * (wide)s->scale;
+        sum += product;
+        if (is_past(sum) || is_past(product))
             return false;
     }
     *at = (uint64_t)sum;
-    return sum >= 0 && sum <= (__int128)(BYTES - scalar_info[c->scalar].bytes);
+    return sum >= 0 && sum <= (wide)(BYTES - scalar_info[c->scalar].bytes);
+}
+
+static enum scalar index_type(const struct chain *c, unsigned k)
+{
+    return k < c->n ? c->step[k].type : S_U32;
 }
 
 static struct ir_module *build(const struct chain *c)
@@ -112,12 +140,12 @@ static struct ir_module *build(const struct chain *c)
     struct ir_builder b = {.m = m, .func = f, .region = m->funcs.at[f].region};
     uint32_t param[CHAIN + 2];
     for (unsigned k = 0; k < CHAIN + 2; k++) {
-        const char name[2] = {"abcdedo"[k] + (char)(k == 5), 0};
-        const ir_type elem = k < CHAIN ? (ir_type)(c->step[k].type ? c->step[k].type : S_U32) : k == CHAIN ? (ir_type)S_U8 : (ir_type)c->scalar;
+        const char name[2] = {"abcdepo"[k], 0};
+        const enum scalar elem = k < CHAIN ? index_type(c, k) : k == CHAIN ? S_U8 : c->scalar;
         param[k] = ir_param(m, f,
                             &(struct param){.name = ir_string(m, name),
                                             .type = TYPE_POINTER(SPACE_DEVICE),
-                                            .elem = elem,
+                                            .elem = (ir_type)elem,
                                             .kind = PARAM_BUFFER});
     }
     const uint32_t i = ir_param(m, f,
@@ -131,12 +159,14 @@ static struct ir_module *build(const struct chain *c)
         index[k] = s->constant ? ir_const(m, (ir_type)s->type, (uint64_t)s->index[0])
                                : ir_load(&b, (ir_type)s->type, ir_index(&b, (ir_type)s->type, param[k], i));
     }
+    for (unsigned k = 0; k < c->n; k++)
+        index[k] = ir_convert(&b, (ir_type)c->step[k].to, index[k]);
     const uint32_t yes = ir_node(&b, OP_EQ, TYPE_BOOL, 2, (uint32_t[]){i, i}, 0, 0);
     for (unsigned k = 0; k < c->n; k++) {
         const struct step *const s = &c->step[k];
         if (s->apart)
             p = ir_node(&b, OP_SELECT, TYPE_POINTER(SPACE_DEVICE), 3, (uint32_t[]){yes, p, param[CHAIN]}, 0, 0);
-        p = ir_index(&b, ir_type_array(m, TYPE_U8, s->scale), p, index[k]);
+        p = ir_index(&b, ir_type_array(m, (ir_type)S_U8, s->scale), p, index[k]);
     }
     const uint32_t o = ir_index(&b, (ir_type)c->scalar, param[CHAIN + 1], i);
     if (c->stores)
@@ -160,7 +190,7 @@ static void run(const struct chain *c, struct ir_module *m, const struct lane_lo
     memcpy(other_want, other, sizeof other);
     struct interp_arg args[CHAIN + 2];
     for (unsigned k = 0; k < CHAIN; k++) {
-        const unsigned size = scalar_info[c->step[k].type ? c->step[k].type : S_U32].bytes;
+        const unsigned size = scalar_info[index_type(c, k)].bytes;
         for (unsigned l = 0; l < THREADS; l++)
             memcpy(index[k] + (size_t)l * size, &c->step[k].index[l], size);
         args[k] = (struct interp_arg){index[k], sizeof index[k]};
@@ -195,7 +225,10 @@ static sk_status all(void)
 {
     for (unsigned round = 0; round < 6000 && check_failures == 0; round++) {
         static struct chain c;
-        random_chain(&c);
+        if (round % 32 == 31)
+            there_and_back(&c);
+        else
+            random_chain(&c);
         struct ir_module *const m = build(&c);
         run(&c, m, &lanes_least);
         run(&c, m, lanes_best());
