@@ -18,11 +18,11 @@ static const struct {
 
 static void help(void)
 {
-    printf("spork - Metal compute kernels, written once, run on any machine\n\n"
+    (void)printf("spork - Metal compute kernels, written once, run on any machine\n\n"
            "usage: spork COMMAND ...\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
-        printf("  %-9s %s\n", commands[i].name, commands[i].doc);
-    printf("\n"
+        (void)printf("  %-9s %s\n", commands[i].name, commands[i].doc);
+    (void)printf("\n"
            "spork COMMAND --help tells more about each. A first session:\n\n"
            "  spork emit examples/matrix_add.py:matrix_add --as msl     the kernel as a Metal programmer reads it\n"
            "  spork emit examples/matrix_add.py:matrix_add --as ir > add.ir\n"
@@ -39,16 +39,16 @@ bool cli_is_help(const char *arg)
 int cli_error(const sk_error *err)
 {
     if (err->file[0]) {
-        fprintf(stderr, "%s:", err->file);
+        (void)fprintf(stderr, "%s:", err->file);
         if (err->line)
-            fprintf(stderr, "%u:", err->line);
+            (void)fprintf(stderr, "%u:", err->line);
         if (err->line && err->column)
-            fprintf(stderr, "%u:", err->column);
-        fputc(' ', stderr);
+            (void)fprintf(stderr, "%u:", err->column);
+        (void)fputc(' ', stderr);
     } else {
-        fputs("spork: ", stderr);
+        (void)fputs("spork: ", stderr);
     }
-    fprintf(stderr, "error: %s\n", err->message);
+    (void)fprintf(stderr, "error: %s\n", err->message);
     return EXIT_FAILED;
 }
 
@@ -56,10 +56,10 @@ int cli_usage(const char *command, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    fprintf(stderr, "spork %s: ", command);
-    vfprintf(stderr, fmt, args);
+    (void)fprintf(stderr, "spork %s: ", command);
+    (void)vfprintf(stderr, fmt, args);
     va_end(args);
-    fprintf(stderr, "; see spork %s --help\n", command);
+    (void)fprintf(stderr, "; see spork %s --help\n", command);
     return EXIT_USAGE;
 }
 
@@ -107,26 +107,29 @@ int cli_load(sk_context *ctx, const char *path, sk_module **out)
     return st == SK_OK ? EXIT_FINE : cli_error(&err);
 }
 
-int main(int argc, char **argv)
+static int dispatch(int argc, char **argv)
 {
     if (argc < 2 || cli_is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
         help();
         return argc < 2 ? EXIT_USAGE : EXIT_FINE;
     }
     if (strcmp(argv[1], "--version") == 0) {
-        printf("spork %d.%d.%d\n", SK_VERSION_MAJOR, SK_VERSION_MINOR, SK_VERSION_PATCH);
+        (void)printf("spork %d.%d.%d\n", SK_VERSION_MAJOR, SK_VERSION_MINOR, SK_VERSION_PATCH);
         return EXIT_FINE;
     }
-    for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) != 0)
-            continue;
-        const int code = commands[i].run(argc - 1, argv + 1);
-        if (fflush(stdout) != 0 || ferror(stdout)) {
-            fprintf(stderr, "spork: error: cannot write the output: %s\n", strerror(errno));
-            return EXIT_FAILED;
-        }
-        return code;
-    }
-    fprintf(stderr, "spork: no command '%s'; see spork --help\n", argv[1]);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    (void)fprintf(stderr, "spork: no command '%s'; see spork --help\n", argv[1]);
     return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    const int code = dispatch(argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        (void)fprintf(stderr, "spork: error: cannot write the output: %s\n", strerror(errno));
+        return EXIT_FAILED;
+    }
+    return code;
 }

@@ -9,7 +9,7 @@ static const struct {
     const char *descr;
     sk_type type;
 } descrs[] = {
-    {"|b1", SK_BOOL}, {"|i1", SK_I8},  {"|u1", SK_U8},  {"<i2", SK_I16},  {"<u2", SK_U16}, {"<i4", SK_I32},
+    {"|b1", SK_BOOL}, {"|i1", SK_I8},  {"|u1", SK_U8},  {"<i2", SK_I16}, {"<u2", SK_U16},  {"<i4", SK_I32},
     {"<u4", SK_U32},  {"<i8", SK_I64}, {"<u8", SK_U64}, {"<f2", SK_F16}, {"<V2", SK_BF16}, {"<f4", SK_F32},
 };
 #define N_DESCRS (sizeof descrs / sizeof *descrs)

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 struct request {
@@ -15,25 +16,26 @@ struct request {
 
 struct bound { /* one argument of the kernel */
     sk_arg_info info;
-    struct npy array;  /* buffers and values; `data` is the memory */
+    struct npy array; /* buffers and values; `data` is the memory */
     size_t threadgroup_bytes;
     bool given;
 };
 
 static void help(void)
 {
-    printf("usage: spork run FILE.ir KERNEL (--threads N | --grid G) [--threadgroup T] NAME=WHAT ...\n"
-           "                 [--out NAME=FILE.npy] [--print NAME[I],...] [--device NAME] [--time]\n\n"
-           "Runs a kernel on arrays. Sizes are N, NxM or NxMxK; --threads counts threads, --grid threadgroups; the\n"
-           "threadgroup is 256 threads, or all if fewer, unless given. Every argument of the kernel needs a WHAT:\n\n"
-           "  array.npy          a copy of a NumPy array; its dtype must be the parameter's\n"
-           "  zeros:N:TYPE       N zeros; TYPE is bool, i8, u8, ... u64, f16, bf16, f32\n"
-           "  full:X:N:TYPE      N times X\n"
-           "  range:N:TYPE       0, 1, ... N-1\n"
-           "  random:N:TYPE      numbers in [0, 1), or all integers; the same at each run\n"
-           "  1.5  or  1,2,3     a scalar or vector; for threadgroup memory, its number of elements\n\n"
-           "--out writes an array after the launch, --print prints elements: out[0], out[-1], out[0:4], out.\n"
-           "A kernel that faults prints where, and exits with 1; what it wrote in bounds is still written and printed.\n");
+    (void)printf(
+        "usage: spork run FILE.ir KERNEL (--threads N | --grid G) [--threadgroup T] NAME=WHAT ...\n"
+        "                 [--out NAME=FILE.npy] [--print NAME[I],...] [--device NAME] [--time]\n\n"
+        "Runs a kernel on arrays. Sizes are N, NxM or NxMxK; --threads counts threads, --grid threadgroups; the\n"
+        "threadgroup is 256 threads, or all if fewer, unless given. Every argument of the kernel needs a WHAT:\n\n"
+        "  array.npy          a copy of a NumPy array; its dtype must be the parameter's\n"
+        "  zeros:N:TYPE       N zeros; TYPE is bool, i8, u8, ... u64, f16, bf16, f32\n"
+        "  full:X:N:TYPE      N times X\n"
+        "  range:N:TYPE       0, 1, ... N-1\n"
+        "  random:N:TYPE      numbers in [0, 1), or all integers; the same at each run\n"
+        "  1.5  or  1,2,3     a scalar or vector; for threadgroup memory, its number of elements\n\n"
+        "--out writes an array after the launch, --print prints elements: out[0], out[-1], out[0:4], out.\n"
+        "A kernel that faults prints where, and exits with 1; what it wrote in bounds is still written and printed.\n");
 }
 
 static bool parse_size(const char *text, sk_size *out)
@@ -74,14 +76,17 @@ static int split(const char *text, const char **piece, size_t *length, int max)
     return n;
 }
 
-static void fill_range(struct npy *a)
+static bool read_count(size_t i, sk_type scalar, void *out)
 {
-    for (size_t i = 0; i < a->count; i++) {
-        char text[32];
-        const int n = snprintf(text, sizeof text, "%zu", i);
-        if (!value_read(text, (size_t)n, a->type, (char *)a->data + i * a->size))
-            memset((char *)a->data + i * a->size, 0, a->size);
-    }
+    char text[32];
+    const int n = snprintf(text, sizeof text, "%zu", i);
+    return value_read(text, (size_t)n, scalar, out);
+}
+
+static void fill_range(struct npy *a) /* the last is known to fit */
+{
+    for (size_t i = 0; i < a->count; i++)
+        (void)read_count(i, a->type, (char *)a->data + i * a->size);
 }
 
 static void fill_random(struct npy *a)
@@ -90,9 +95,10 @@ static void fill_random(struct npy *a)
     for (size_t i = 0; i < a->count; i++) {
         state = hash_u64(state, i);
         void *at = (char *)a->data + i * a->size;
-        const double unit = (double)(state >> 40) / (double)(1 << 24);
-        const float f = (float)unit;
-        const uint16_t h = a->type == SK_F16 ? f16_from_f64(unit) : bf16_from_f64(unit);
+        /* As many bits as the type holds, so that nothing rounds up to 1. */
+        const float f = (float)(state >> 40) / 0x1p24f;
+        const uint16_t h = a->type == SK_F16 ? f16_from_f32((float)(state >> 53) / 0x1p11f)
+                                             : bf16_from_f32((float)(state >> 56) / 0x1p8f);
         const uint64_t integer = a->type == SK_BOOL ? state >> 63 : state;
         if (a->type == SK_F32)
             memcpy(at, &f, sizeof f);
@@ -123,13 +129,16 @@ static bool make_array(const char *what, struct npy *a, char *why, size_t cap)
     if (n != count_at + 2)
         (void)snprintf(why, cap, "write %.*s:%sN:TYPE", (int)length[0], what, full ? "X:" : "");
     else if (!value_type(piece[n - 1], length[n - 1], &a->type))
-        (void)snprintf(why, cap, "there is no type %.40s; write bool, i8, u8, ... u64, f16, bf16 or f32%s", piece[n - 1],
-                       strcmp(piece[n - 1], "f64") == 0 ? " (Metal has no 64-bit floats)" : "");
+        (void)snprintf(why, cap, "there is no type %.40s; write bool, i8, u8, ... u64, f16, bf16 or f32%s",
+                       piece[n - 1], strcmp(piece[n - 1], "f64") == 0 ? " (Metal has no 64-bit floats)" : "");
     else if (!value_read(piece[count_at], length[count_at], SK_U64, &count) || count > ((size_t)1 << 40))
         (void)snprintf(why, cap, "%.*s is no number of elements", (int)(length[count_at] < 40 ? length[count_at] : 40),
                        piece[count_at]);
     else if (full && !value_read(piece[1], length[1], a->type, &x))
-        (void)snprintf(why, cap, "%.*s is no %s", (int)(length[1] < 40 ? length[1] : 40), piece[1], value_name(a->type));
+        (void)snprintf(why, cap, "%.*s is no %s", (int)(length[1] < 40 ? length[1] : 40), piece[1],
+                       value_name(a->type));
+    else if (range && count && !read_count((size_t)count - 1, a->type, &x))
+        (void)snprintf(why, cap, "%" PRIu64 " does not fit %s", count - 1, value_name(a->type));
     if (why[0])
         return true;
     a->size = value_size(a->type);
@@ -172,8 +181,8 @@ static int bind_value(struct bound *b, const char *what)
         const char *comma = strchr(p, ',');
         const size_t n = comma ? (size_t)(comma - p) : strlen(p);
         if ((comma != NULL) != (k + 1 < width) || !value_read(p, n, s, (char *)b->array.data + k * value_size(s)))
-            return cli_usage("run", "'%s' is no %s%s for parameter '%s'", what, width > 1 ? "list of " : "", value_name(s),
-                             b->info.name);
+            return cli_usage("run", "'%s' is no %s%s for parameter '%s'", what, width > 1 ? "list of " : "",
+                             value_name(s), b->info.name);
         p = comma ? comma + 1 : p + n;
     }
     b->array.size = b->info.size;
@@ -217,14 +226,13 @@ static int bind_one(struct bound *bound, size_t n, const char *arg)
     if (b->info.type == SK_VOID && b->info.kind != SK_ARG_THREADGROUP)
         return cli_usage("run", "parameter '%s' is a struct, which the command line cannot give", b->info.name);
     switch (b->info.kind) {
-    case SK_ARG_BUFFER:
-        return bind_buffer(b, equals + 1);
-    case SK_ARG_VALUE:
-        return bind_value(b, equals + 1);
+    case SK_ARG_BUFFER: return bind_buffer(b, equals + 1);
+    case SK_ARG_VALUE: return bind_value(b, equals + 1);
     case SK_ARG_THREADGROUP: {
         uint32_t count = 0;
         if (!value_read(equals + 1, strlen(equals + 1), SK_U32, &count))
-            return cli_usage("run", "'%s' is no number of elements for threadgroup memory '%s'", equals + 1, b->info.name);
+            return cli_usage("run", "'%s' is no number of elements for threadgroup memory '%s'", equals + 1,
+                             b->info.name);
         b->threadgroup_bytes = (size_t)count * b->info.size;
         return EXIT_FINE;
     }
@@ -241,6 +249,39 @@ static struct bound *find_array(struct bound *bound, size_t n, const char *name,
     return NULL;
 }
 
+/* A decimal number, maybe negative, up to `stop`; counted from the end of the array if negative. */
+static bool parse_index(const char *text, const char *stop, long long count, long long *out)
+{
+    char *end = NULL;
+    errno = 0;
+    if (!isdigit((unsigned char)text[*text == '-']))
+        return false;
+    const long long i = strtoll(text, &end, 10);
+    if (errno || end != stop || i > count || i < -count)
+        return false;
+    *out = i < 0 ? i + count : i;
+    return true;
+}
+
+/* [I] or [I:J] with either left out, as Python has it. */
+static bool parse_slice(const char *text, size_t length, long long count, long long *from, long long *to)
+{
+    const char *const last = text + length - 1, *const colon = memchr(text, ':', length);
+    if (length < 3 || *last != ']')
+        return false;
+    text++;
+    if (!colon) {
+        if (!parse_index(text, last, count, from) || *from >= count)
+            return false;
+        *to = *from + 1;
+        return true;
+    }
+    *from = 0;
+    *to = count;
+    return (colon == text || parse_index(text, colon, count, from)) &&
+           (colon + 1 == last || parse_index(colon + 1, last, count, to)) && *from <= *to;
+}
+
 /* One item of --print: out, out[3], out[-1], out[2:5]. */
 static int print_item(struct bound *bound, size_t n, const char *item, size_t length)
 {
@@ -251,27 +292,15 @@ static int print_item(struct bound *bound, size_t n, const char *item, size_t le
         return cli_usage("run", "no array '%.*s' to print", (int)name_length, item);
     const long long count = (long long)b->array.count;
     long long from = 0, to = count;
-    if (bracket) {
-        char *end = NULL;
-        from = strtoll(bracket + 1, &end, 10);
-        to = from + 1;
-        if (from < 0) {
-            from += count;
-            to = from + 1;
-        }
-        if (*end == ':') {
-            to = end[1] == ']' ? count : strtoll(end + 1, &end, 10);
-            to = to < 0 ? to + count : to;
-        }
-        if (from < 0 || to > count || from > to || (bracket[1] == ']'))
-            return cli_usage("run", "'%.*s' is outside the array of %lld", (int)length, item, count);
-    }
-    printf("%.*s =", (int)length, item);
+    if (bracket && !parse_slice(bracket, (size_t)(item + length - bracket), count, &from, &to))
+        return cli_usage("run", "'%.*s' is no element of the array of %lld; write NAME[I] or NAME[I:J]", (int)length, item,
+                         count);
+    (void)printf("%.*s =", (int)length, item);
     for (long long i = from; i < to; i++) {
-        putchar(' ');
+        (void)putchar(' ');
         value_print(stdout, b->array.type, (const char *)b->array.data + (size_t)i * b->array.size);
     }
-    putchar('\n');
+    (void)putchar('\n');
     return EXIT_FINE;
 }
 
@@ -369,7 +398,7 @@ static int launch(const struct request *r, sk_pipeline *p, struct bound *bound, 
     const uint64_t start = os_nanoseconds();
     const sk_status st = sk_pipeline_launch(p, &l, &err);
     if (r->time)
-        fprintf(stderr, "%.3f ms\n", (double)(os_nanoseconds() - start) / 1e6);
+        (void)fprintf(stderr, "%.3f ms\n", (double)(os_nanoseconds() - start) / 1e6);
     free(args);
     if (st != SK_OK && st != SK_ERR_FAULT)
         return cli_error(&err);

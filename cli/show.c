@@ -14,12 +14,13 @@ int cli_ir(int argc, char **argv)
     bool places = false;
     for (int i = 1; i < argc; i++) {
         if (cli_is_help(argv[i])) {
-            printf("usage: spork ir FILE.ir [-p LETTERS] [--places]\n\n"
+            (void)printf("usage: spork ir FILE.ir [-p LETTERS] [--places]\n\n"
                    "Parses and verifies an .ir file and prints it in the text form of docs/ir.md.\n\n"
-                   "  -p LETTERS  runs passes first, in this order; all of them in the order of this list are the pipeline:\n");
+                   "  -p LETTERS  runs passes first, in this order; all of them in the order of this list are the "
+                   "pipeline:\n");
             for (unsigned k = 0; k < pass_count; k++)
-                printf("                %c  %s\n", pass_info[k].letter, pass_info[k].doc);
-            printf("  --places    prints the source places as well\n");
+                (void)printf("                %c  %s\n", pass_info[k].letter, pass_info[k].doc);
+            (void)printf("  --places    prints the source places as well\n");
             return EXIT_FINE;
         }
         if (strcmp(argv[i], "-p") == 0) {
@@ -51,7 +52,7 @@ int cli_ir(int argc, char **argv)
     if (code == EXIT_FINE && sk_module_print(m, places, &text, &err) != SK_OK)
         code = cli_error(&err);
     if (code == EXIT_FINE)
-        fputs(text, stdout);
+        (void)fputs(text, stdout);
     sk_context_destroy(ctx);
     return code;
 }
@@ -88,18 +89,18 @@ static int emit_python(const char *program, const char *what, const char *as)
     char python[4096];
     if (!python_beside(program, python, sizeof python))
         (void)snprintf(python, sizeof python, "python3");
-    const char *const program_text =
-        "import sys\n"
-        "try:\n"
-        "    from spork import _emit\n"
-        "except ImportError as error:\n"
-        "    sys.exit(f'spork: error: {sys.executable} cannot import the package spork ({error}); install it there, or '\n"
-        "             'call the spork command of an environment that has it')\n"
-        "sys.exit(_emit.main(*sys.argv[1:]))\n";
+    const char *const program_text = "import sys\n"
+                                     "try:\n"
+                                     "    from spork import _emit\n"
+                                     "except ImportError as error:\n"
+                                     "    sys.exit(f'spork: error: {sys.executable} cannot import the package spork "
+                                     "({error}); install it there, or '\n"
+                                     "             'call the spork command of an environment that has it')\n"
+                                     "sys.exit(_emit.main(*sys.argv[1:]))\n";
     char *const args[] = {python, (char *)"-c", (char *)program_text, (char *)what, (char *)as, NULL};
     (void)fflush(stdout);
     (void)execvp(python, args);
-    fprintf(stderr, "spork: error: cannot run '%s' to trace '%s': %s\n", python, what, strerror(errno));
+    (void)fprintf(stderr, "spork: error: cannot run '%s' to trace '%s': %s\n", python, what, strerror(errno));
     return EXIT_FAILED;
 }
 
@@ -108,7 +109,7 @@ int cli_emit(int argc, char **argv)
     const char *what = NULL, *as = "msl";
     for (int i = 1; i < argc; i++) {
         if (cli_is_help(argv[i])) {
-            printf("usage: spork emit FILE.py[:KERNEL] | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
+            (void)printf("usage: spork emit FILE.py[:KERNEL] | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
                    "Prints a kernel as Metal source (msl, the default) or IR. From a Python file, which is run as a\n"
                    "module (not as __main__), a kernel is the name of a function under @sk.jit, and need not be named\n"
                    "if there is only one. What the file itself prints goes to stderr.\n");
@@ -154,12 +155,12 @@ int cli_emit(int argc, char **argv)
     else
         code = cli_load(ctx, path, &m);
     if (code == EXIT_FINE) {
-        const sk_status st = msl ? sk_module_metal(m, kernel, &text, NULL, NULL, &err)
-                                 : sk_module_print(m, false, &text, &err);
+        const sk_status st =
+            msl ? sk_module_metal(m, kernel, &text, NULL, NULL, &err) : sk_module_print(m, false, &text, &err);
         code = st == SK_OK ? EXIT_FINE : cli_error(&err);
     }
     if (code == EXIT_FINE)
-        fputs(text, stdout);
+        (void)fputs(text, stdout);
     sk_context_destroy(ctx);
     free(path);
     return code;
@@ -168,7 +169,7 @@ int cli_emit(int argc, char **argv)
 int cli_devices(int argc, char **argv)
 {
     if (argc > 1 && cli_is_help(argv[1])) {
-        printf("usage: spork devices\n\n"
+        (void)printf("usage: spork devices\n\n"
                "Lists the devices that kernels can run on here, the default first, and why others are missing.\n"
                "SPORK_DEVICE=NAME chooses another default.\n");
         return EXIT_FINE;
@@ -185,10 +186,10 @@ int cli_devices(int argc, char **argv)
         code = cli_error(&err);
     for (size_t k = 0; k < sk_device_count(ctx); k++) {
         sk_device *d = sk_device_at(ctx, k);
-        printf("%c %-8s %s\n", d == best ? '*' : ' ', sk_device_name(d), sk_device_description(d));
+        (void)printf("%c %-8s %s\n", d == best ? '*' : ' ', sk_device_name(d), sk_device_description(d));
     }
     for (size_t k = 0; sk_device_missing(ctx, k); k++)
-        printf("- %s\n", sk_device_missing(ctx, k));
+        (void)printf("- %s\n", sk_device_missing(ctx, k));
     sk_context_destroy(ctx);
     return code;
 }

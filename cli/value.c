@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "ir/ir.h"
@@ -33,14 +34,15 @@ static bool read_float(const char *text, sk_type scalar, void *out)
     const char *end = read_f64(text, &x);
     if (!end || *end)
         return false;
-    if (scalar == SK_F32) {
-        const float f = (float)x;
+    float f = (float)x;
+    const uint16_t h = scalar == SK_F16 ? f16_from_f64(x) : bf16_from_f64(x);
+    if (scalar == SK_F32)
         memcpy(out, &f, sizeof f);
-    } else {
-        const uint16_t h = scalar == SK_F16 ? f16_from_f64(x) : bf16_from_f64(x);
+    else
         memcpy(out, &h, sizeof h);
-    }
-    return true;
+    if (scalar != SK_F32)
+        f = scalar == SK_F16 ? f16_to_f32(h) : bf16_to_f32(h);
+    return isfinite(f) || !isfinite(x); /* a number too large for the type is none of it */
 }
 
 static bool read_integer(const char *text, sk_type scalar, void *out)
@@ -50,10 +52,11 @@ static bool read_integer(const char *text, sk_type scalar, void *out)
     const bool negative = *text == '-';
     char *end = NULL;
     errno = 0;
-    if (*text < '0' && !negative && *text != '+')
+    text += negative || *text == '+';
+    if (*text < '0' || *text > '9')
         return false;
-    const uint64_t magnitude = strtoull(text + (negative || *text == '+'), &end, 0);
-    if (errno || *end || end == text + negative)
+    const uint64_t magnitude = strtoull(text, &end, text[0] == '0' && text[1] == 'x' ? 16 : 10);
+    if (errno || *end)
         return false;
     const uint64_t top = (uint64_t)1 << (bits - 1);
     const uint64_t limit = is_signed ? (negative ? top : top - 1) : negative ? 0 : top + (top - 1);
@@ -94,18 +97,14 @@ void value_print(FILE *f, sk_type scalar, const void *value)
                  scalar == SK_F16    ? f16_to_f32((uint16_t)bits)
                  : scalar == SK_BF16 ? bf16_to_f32((uint16_t)bits)
                                      : f32_bits((uint32_t)bits));
-        fputs(text, f);
+        (void)fputs(text, f);
         break;
-    case CLASS_B:
-        fputs(bits ? "true" : "false", f);
-        break;
+    case CLASS_B: (void)fputs(bits ? "true" : "false", f); break;
     case CLASS_S: {
         const unsigned unused = 64u - scalar_info[scalar].bits;
-        fprintf(f, "%" PRId64, (int64_t)(bits << unused) >> unused);
+        (void)fprintf(f, "%" PRId64, (int64_t)(bits << unused) >> unused);
         break;
     }
-    default:
-        fprintf(f, "%" PRIu64, bits);
-        break;
+    default: fprintf(f, "%" PRIu64, bits); break;
     }
 }

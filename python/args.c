@@ -262,7 +262,8 @@ static int take_buffer(struct state *st, const struct param_spec *p, const sk_ar
         PyErr_Clear();
         if (exports && is_bfloat16(st, o))
             status = take_bfloat16(st, p, info, o, held, out);
-        else if (!PyType_Check(o) && PyObject_HasAttr(o, st->str.__dlpack__) && PyObject_HasAttr(o, st->str.__dlpack_device__))
+        else if (!PyType_Check(o) && PyObject_HasAttr(o, st->str.__dlpack__) &&
+                 PyObject_HasAttr(o, st->str.__dlpack_device__))
             status = take_dlpack(st, p, info, o, held, out);
         else
             status = RAISE_INT(st, NOT_AN_ARRAY, p->text, dtype_of(p->dtype)->name, type_name(o));

@@ -253,8 +253,8 @@ struct code_flow *code_flow_get(struct state *st, struct code_info *c)
         return NULL;
     }
     f->n_locals = (uint32_t)code_number(c->code, st->str.co_varnames);
-    f->n_parameters = (uint32_t)(code_number(c->code, st->str.co_argcount) +
-                                 code_number(c->code, st->str.co_kwonlyargcount));
+    f->n_parameters =
+        (uint32_t)(code_number(c->code, st->str.co_argcount) + code_number(c->code, st->str.co_kwonlyargcount));
     f->n_variables = f->n_locals + (uint32_t)code_number(c->code, st->str.co_cellvars) +
                      (uint32_t)code_number(c->code, st->str.co_freevars);
     const size_t units = c->n_units + 1u, variables = f->n_variables + 1u;

@@ -40,16 +40,16 @@ struct instruction {
 struct code_flow {
     struct code_region {
         uint32_t start, end, handler;
-    } *region; /* where exceptions go, by start; none before Python 3.11 */
+    } * region; /* where exceptions go, by start; none before Python 3.11 */
     struct code_store {
         uint32_t unit, variable;
-    } *store; /* each write of a variable */
+    } * store; /* each write of a variable */
     struct code_link {
         uint32_t unit, next;
-    } *link;             /* elements of the chains: an instruction, and the number of the next one from 1, 0: none */
-    uint32_t *reads;     /* chain of each variable; the last: of calls of functions */
-    uint32_t *jumps_to;  /* chain of each unit */
-    uint32_t *before;    /* the instruction before each, if it goes on with this one, else NO_UNIT */
+    } * link;           /* elements of the chains: an instruction, and the number of the next one from 1, 0: none */
+    uint32_t *reads;    /* chain of each variable; the last: of calls of functions */
+    uint32_t *jumps_to; /* chain of each unit */
+    uint32_t *before;   /* the instruction before each, if it goes on with this one, else NO_UNIT */
     uint32_t n_regions, n_stores, n_links, n_locals, n_variables, n_parameters;
     uint32_t *first_store; /* of each variable; NO_UNIT: none */
     uint8_t *shared;       /* of each variable: inner functions see it too */

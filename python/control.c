@@ -150,7 +150,7 @@ struct block {
     uint64_t session;
     enum block_kind kind;
     enum { BLOCK_UNCALLED, BLOCK_NEW, BLOCK_OPEN, BLOCK_DONE } state; /* uncalled: b.else_ without () */
-    uint32_t scope, last;   /* last: of an if, the newest scope of its chain */
+    uint32_t scope, last; /* last: of an if, the newest scope of its chain */
     struct watch watch;
     PyObject *cond, *owner; /* owner: the if of an else or elif; null else */
 };
@@ -354,9 +354,7 @@ static PyObject *block_exit(PyObject *self, PyObject *const *args, Py_ssize_t n)
 }
 
 static PyMethodDef block_methods[] = {
-    {"__enter__", block_enter, METH_NOARGS, NULL},
-    {"__exit__", PY_METHOD(block_exit), METH_FASTCALL, NULL},
-    {0}};
+    {"__enter__", block_enter, METH_NOARGS, NULL}, {"__exit__", PY_METHOD(block_exit), METH_FASTCALL, NULL}, {0}};
 static PyGetSetDef block_getset[] = {
     {"else_", get_branch, NULL, "with b.else_(): what runs where the conditions fail.", (void *)BLOCK_ELSE},
     {"elif_", get_branch, NULL, "with b.elif_(c): as Python's elif.", (void *)BLOCK_ELIF},

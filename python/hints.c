@@ -15,16 +15,16 @@
     HINT("T flat ravel reshape flatten transpose real imag", "compute the index: p[row * width + column]")             \
     HINT("assign", "only what sk.local made can be assigned to")                                                       \
     HINT("r g b a s t p q", "components are .x .y .z .w")
-/* NAME_HINT(names, cure): of the package. */
+/* Of the package. */
 #define NAME_HINTS(HINT)                                                                                               \
     HINT("else_ elif_", "they are of the block: with sk.if_(c) as b: ... and then with b.else_():")                    \
     HINT("for_", "write: for i in sk.range(n):")                                                                       \
     HINT("sync syncthreads __syncthreads barrier sync_threads", "use sk.threadgroup_barrier()")                        \
     HINT("shared shared_memory threadgroup_memory", "use sk.threadgroup(dtype, shape)")                                \
-    HINT("maximum", "use sk.max") HINT("minimum", "use sk.min")                                                        \
+    HINT("maximum", "use sk.max")                                                                                      \
+    HINT("minimum", "use sk.min")                                                                                      \
     HINT("kernel function", "decorate with sk.jit, or sk.device_fn for a function that kernels call")                  \
-    HINT("thread_id program_id thread_position_in_grid",                                                               \
-         "annotate a parameter: i: sk.Uint[sk.ThreadPositionInGrid]")                                                  \
+    HINT("thread_id program_id thread_position_in_grid", "annotate a parameter: i: sk.Uint[sk.ThreadPositionInGrid]")  \
     HINT("array ones full arange asarray", "launches take NumPy arrays; sk.zeros and sk.empty make device memory")
 
 #define HINT(names, cure) {names, cure},
@@ -37,7 +37,7 @@ static const struct hint {
 static const char *cure_of(const struct hint *hint, const char *name, const char *otherwise)
 {
     const size_t n = strlen(name);
-    for (; hint->names; hint++)
+    for (; n && hint->names; hint++)
         for (const char *at = hint->names; (at = strstr(at, name)); at += n)
             if ((at == hint->names || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
                 return hint->cure;
@@ -75,10 +75,10 @@ PyObject *traced_getattro(PyObject *self, PyObject *name)
     if (is_swizzle(text))
         cure = "components are taken one by one: sk.dt.float32x2(v.x, v.y)";
     (void)RAISE_ATTRIBUTE(st, NO_ATTRIBUTE,
-                          Py_TYPE(self) == st->type.array     ? "threadgroup array"
-                          : memory                            ? "pointer"
-                          : Py_TYPE(self) == st->type.local   ? "local"
-                                                              : "traced value",
+                          Py_TYPE(self) == st->type.array   ? "threadgroup array"
+                          : memory                          ? "pointer"
+                          : Py_TYPE(self) == st->type.local ? "local"
+                                                            : "traced value",
                           text, cure_of(attribute_hints, text, cure));
 done:
     Py_XDECREF(type);
@@ -132,9 +132,17 @@ PyObject *missing_name(PyObject *module, PyObject *name)
 
 #define UFUNC_HINTS(HINT)                                                                                              \
     HINT("absolute fabs", "abs(x)")                                                                                    \
-    HINT("negative", "-x") HINT("positive", "+x") HINT("square", "x * x") HINT("reciprocal", "1 / x")                  \
-    HINT("maximum", "sk.max") HINT("minimum", "sk.min") HINT("clip", "sk.clamp") HINT("arctan2", "sk.atan2")           \
-    HINT("logical_and", "&") HINT("logical_or", "|") HINT("logical_not invert bitwise_not", "~")
+    HINT("negative", "-x")                                                                                             \
+    HINT("positive", "+x")                                                                                             \
+    HINT("square", "x * x")                                                                                            \
+    HINT("reciprocal", "1 / x")                                                                                        \
+    HINT("maximum", "sk.max")                                                                                          \
+    HINT("minimum", "sk.min")                                                                                          \
+    HINT("clip", "sk.clamp")                                                                                           \
+    HINT("arctan2", "sk.atan2")                                                                                        \
+    HINT("logical_and", "&")                                                                                           \
+    HINT("logical_or", "|")                                                                                            \
+    HINT("logical_not invert bitwise_not", "~")
 #define HINT(names, cure) {names, cure},
 static const struct hint ufunc_hints[] = {UFUNC_HINTS(HINT){NULL, NULL}};
 #undef HINT
@@ -177,7 +185,8 @@ PyObject *traced_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n
         PyErr_Clear();
         name = "a function";
     }
-    const bool plain = n == 4 && PyUnicode_Check(args[1]) && PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0 &&
+    const bool plain = n == 4 && PyUnicode_Check(args[1]) &&
+                       PyUnicode_CompareWithASCIIString(args[1], "__call__") == 0 &&
                        !(kwnames && PyTuple_GET_SIZE(kwnames));
     size_t k = 0;
     while (k < sizeof rows / sizeof *rows && strcmp(rows[k].name, name) != 0)

@@ -161,7 +161,8 @@ static bool is_wrong(struct state *st, const struct session *s, const struct reb
 {
     if (is_same(st, r->old, now, 0) || Py_TYPE(now) == st->type.block)
         return false;
-    const bool ends_with_block = is_traced(now) && traced_of(now)->session == s->id && !trace_usable(s->t, traced_of(now)->v);
+    const bool ends_with_block =
+        is_traced(now) && traced_of(now)->session == s->id && !trace_usable(s->t, traced_of(now)->v);
     return r->carried || !ends_with_block || Py_TYPE(r->old) == st->type.local;
 }
 
@@ -185,8 +186,9 @@ int watch_end(struct state *st, struct session *s, struct watch *w, const char *
         PyObject *now = value_of(locals, name);
         if (now && is_wrong(st, s, r, now)) {
             PyObject *file = PyObject_GetAttr(c->code, st->str.co_filename);
-            const struct err_place at = {file ? PyUnicode_AsUTF8(file) : NULL, line_of_store(c, w, r->variable, s->unit > w->enter && s->unit < w->end ? s->unit : w->end),
-                                         0};
+            const struct err_place at = {
+                file ? PyUnicode_AsUTF8(file) : NULL,
+                line_of_store(c, w, r->variable, s->unit > w->enter && s->unit < w->end ? s->unit : w->end), 0};
             if (Py_TYPE(r->old) == st->type.local)
                 RAISE_AT(st, at, REBOUND_LOCAL, name, what, name, name);
             else

@@ -148,9 +148,9 @@ struct code_info {
     PyObject *varnames;        /* null until needed: CPython makes the tuple anew at each access */
     const unsigned char *unit; /* two bytes an instruction */
     uint32_t n_units, file;
-    uint32_t *line; /* of each unit; null: ask Python each time */
+    uint32_t *line;         /* of each unit; null: ask Python each time */
     struct code_flow *flow; /* null until a block begins */
-    bool internal;  /* code of the package */
+    bool internal;          /* code of the package */
 };
 struct code_table {
     struct code_info *at;

@@ -85,7 +85,7 @@ PyObject *traced_binary(PyObject *x, PyObject *y, enum op op)
 #define BINARY(slot, op)                                                                                               \
     PyObject *traced_##slot(PyObject *x, PyObject *y)                                                                  \
     {                                                                                                                  \
-        return traced_binary(x, y, op);                                                                                       \
+        return traced_binary(x, y, op);                                                                                \
     }
 UNARY_TABLE(UNARY)
 BINARY_TABLE(BINARY)

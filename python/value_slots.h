@@ -42,7 +42,7 @@ Py_ssize_t traced_length(PyObject *self);
 int traced_contains(PyObject *self, PyObject *other);
 PyObject *traced_format(PyObject *self, PyObject *spec);
 PyObject *traced_binary(PyObject *x, PyObject *y, enum op op); /* one of them traced */
-PyObject *traced_getattro(PyObject *self, PyObject *name); /* hints.c */
+PyObject *traced_getattro(PyObject *self, PyObject *name);     /* hints.c */
 PyObject *traced_array_ufunc(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames);
 PyObject *traced_get_dtype(PyObject *self, void *closure);
 

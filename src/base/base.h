@@ -37,8 +37,8 @@
 
 struct mem {
     sk_allocator alloc;
-    jmp_buf *recover; /* where a failed allocation goes; never null while library code runs */
-    size_t live;      /* bytes now allocated, for tests and reports */
+    jmp_buf *recover;   /* where a failed allocation goes; never null while library code runs */
+    size_t live;        /* bytes now allocated, for tests and reports */
     struct mem *parent; /* of a working memory, else null */
     struct mem *temps;  /* working memories in use, the newest first */
 };
@@ -206,8 +206,7 @@ struct err_place {
 sk_status err_set(sk_error *err, enum err_id id, struct err_place at, const char *fmt, ...) SK_PRINTF(4, 5) SK_COLD;
 #define ERR(err, id, ...)                                                                                              \
     err_failed(err_set((err), ERR_ID_##id, (struct err_place){0}, err_fmt_##id __VA_OPT__(, ) __VA_ARGS__))
-#define ERR_AT(err, at, id, ...)                                                                                       \
-    err_failed(err_set((err), ERR_ID_##id, (at), err_fmt_##id __VA_OPT__(, ) __VA_ARGS__))
+#define ERR_AT(err, at, id, ...) err_failed(err_set((err), ERR_ID_##id, (at), err_fmt_##id __VA_OPT__(, ) __VA_ARGS__))
 /* No row has the status SK_OK; said where analysers see it. */
 static inline sk_status err_failed(sk_status status)
 {

@@ -97,7 +97,7 @@ union temp_head {
 };
 
 struct temp {
-    struct mem mem; /* first */
+    struct mem mem;    /* first */
     struct mem *older; /* the parent's next */
     union temp_head *newest;
 };

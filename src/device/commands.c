@@ -161,7 +161,7 @@ static sk_status snapshot(sk_commands *c, bool threads, sk_size grid, sk_size th
 /* Encodes unless the commands have been committed; running out of memory becomes the kept mistake. */
 #define ENCODE(c, expr)                                                                                                \
     do {                                                                                                               \
-        sk_status status_ = SK_OK;                                                                                           \
+        sk_status status_ = SK_OK;                                                                                     \
         if ((c)->committed)                                                                                            \
             (void)ERR(&(c)->mistake, COMMANDS_DONE);                                                                   \
         else                                                                                                           \
@@ -204,11 +204,8 @@ static sk_status run(const struct dispatch *d, struct mem *mem, sk_error *err)
         else
             args[k] = (sk_arg){b->bytes, b->size};
     }
-    const sk_launch l = {.grid = d->grid,
-                         .threadgroup = d->threadgroup,
-                         .threads = d->threads,
-                         .n_args = d->n_args,
-                         .args = args};
+    const sk_launch l = {
+        .grid = d->grid, .threadgroup = d->threadgroup, .threads = d->threads, .n_args = d->n_args, .args = args};
     return sk_pipeline_launch(d->pipeline, &l, err);
 }
 

@@ -118,8 +118,8 @@ static sk_status metal(struct sk_module *m, const char *kernel, struct buf *b, s
     return SK_OK;
 }
 
-sk_status sk_module_metal(sk_module *module, const char *kernel, const char **text, const sk_line **lines, size_t *n_lines,
-                          sk_error *err)
+sk_status sk_module_metal(sk_module *module, const char *kernel, const char **text, const sk_line **lines,
+                          size_t *n_lines, sk_error *err)
 {
     struct buf b;
     struct msl_lines found = {0};

@@ -67,7 +67,9 @@ static sk_arg_info describe(const struct ir_module *m, const struct param *p, un
     const ir_type t = value ? p->type : p->elem;
     return (sk_arg_info){
         .name = strtab_str(&m->strings, p->name),
-        .kind = value ? SK_ARG_VALUE : p->kind == PARAM_BUFFER ? SK_ARG_BUFFER : SK_ARG_THREADGROUP,
+        .kind = value                     ? SK_ARG_VALUE
+                : p->kind == PARAM_BUFFER ? SK_ARG_BUFFER
+                                          : SK_ARG_THREADGROUP,
         .type = ir_type_width(t) ? t : TYPE_VOID,
         .size = t ? (size_t)ir_type_at(m, t)->size : 1,
         .read = (access & ACCESS_READ) != 0,
@@ -288,7 +290,6 @@ sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_
     struct mem mem;
     context_mem(pipeline->head.ctx, &mem);
     sk_status st;
-    MEM_GUARD(&mem, err, st,
-              pipeline->function->library->device->backend->launch(pipeline->program, &l, &mem, err));
+    MEM_GUARD(&mem, err, st, pipeline->function->library->device->backend->launch(pipeline->program, &l, &mem, err));
     return st;
 }

@@ -216,7 +216,8 @@ static void compile_pointer(struct compile *c, uint32_t node)
     if (x.op == OP_INDEX)
         add_index(c, &p, x.in[1], ir_type_at(c->m, (ir_type)x.imm)->size);
     else
-        add_disp(c, &p, c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset);
+        add_disp(c, &p,
+                 c->m->fields.at[ir_type_at(c->m, (ir_type)x.imm)->first_field + (uint32_t)(x.imm >> 32)].offset);
     if (c->needs[node])
         compute(c, &p);
     set_pointer(c, node, p);
@@ -369,10 +370,10 @@ static void compile_atomic(struct compile *c, uint32_t node)
     struct access *const q = complete(c, node);
     q->write = op != OP_ATOMIC_LOAD;
     q->op = (uint8_t)combining(op);
-    emit(c, addressed(&p, (struct inst){.run = memory_atomic,
-                                        .x = id,
-                                        .y = node_order(x.flags) != ORDER_RELAXED,
-                                        .imm = (uint64_t)op}));
+    emit(c,
+         addressed(&p,
+                   (struct inst){
+                       .run = memory_atomic, .x = id, .y = node_order(x.flags) != ORDER_RELAXED, .imm = (uint64_t)op}));
 }
 
 static void compile_fence(struct compile *c, uint32_t node)

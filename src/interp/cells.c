@@ -138,10 +138,10 @@ static bool find_places(const struct simd *s, const struct inst *i, const struct
                     d[p] = (pack_##N){0} + cell_##N(f.base + at[p * PACK]);                                            \
             else                                                                                                       \
                 for (unsigned p = 0; p < LANES / PACK; p++)                                                            \
-                    d[p] = (pack_##N)EACH_OF_PACK(CELL_AT, cell_##N, f.base, at + p * PACK);                                    \
+                    d[p] = (pack_##N)EACH_OF_PACK(CELL_AT, cell_##N, f.base, at + p * PACK);                           \
         } else if (find_places(s, i, q, N / 8, where)) {                                                               \
             for (unsigned p = 0; p < LANES / PACK; p++)                                                                \
-                d[p] = (pack_##N)EACH_OF_PACK(CELL_AT, cell_##N, 0, where + p * PACK);                                              \
+                d[p] = (pack_##N)EACH_OF_PACK(CELL_AT, cell_##N, 0, where + p * PACK);                                 \
         } else {                                                                                                       \
             return memory_load(s, i);                                                                                  \
         }                                                                                                              \

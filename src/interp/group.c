@@ -401,8 +401,6 @@ static void prepare(struct run *r)
     }
 }
 
-static const volatile int never_stop;
-
 sk_status interp_run(const struct interp_program *p, const struct interp_launch *l, struct mem *mem, sk_error *err)
 {
     struct mem *const t = mem_temp(mem);
@@ -410,7 +408,7 @@ sk_status interp_run(const struct interp_program *p, const struct interp_launch 
     r->p = p;
     r->l = l;
     r->mem = t;
-    r->stop = l->stop ? l->stop : &never_stop;
+    r->stop = l->stop ? l->stop : &r->never_stop;
     r->loop_limit = l->loop_limit ? l->loop_limit : LOOP_LIMIT;
     prepare(r);
 

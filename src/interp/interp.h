@@ -13,7 +13,7 @@ struct interp_program;
 /* Compiles kernel `func` of `m` (inlined and run through the passes by the caller). The program keeps no reference to m. */
 sk_status interp_compile(struct mem *mem, const struct ir_module *m, uint32_t func, struct interp_program **out,
                          sk_error *err);
-void interp_free(struct interp_program *p); /* null allowed */
+void interp_free(struct interp_program *p);                        /* null allowed */
 uint32_t interp_threadgroup_bytes(const struct interp_program *p); /* static threadgroup memory */
 
 struct interp_arg {
@@ -21,8 +21,8 @@ struct interp_arg {
     uint64_t size; /* bytes */
 };
 struct interp_launch {
-    uint32_t threads[3];     /* threads in the grid, all at least 1 */
-    uint32_t threadgroup[3]; /* as asked for; edge groups are cut */
+    uint32_t threads[3];           /* threads in the grid, all at least 1 */
+    uint32_t threadgroup[3];       /* as asked for; edge groups are cut */
     const struct interp_arg *args; /* one for each parameter of the kernel that is not an attribute, in order */
     const volatile int *stop;
     uint64_t loop_limit; /* "no progress" limit of iterations of a waiting loop; 0: the default */

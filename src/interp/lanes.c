@@ -6,8 +6,8 @@
  */
 #define MATH_LINKAGE static inline
 #include "interp/loops.h"
-#include "ir/math.c"
-#undef SIGN /* is a row of math.def */
+#include "ir/math.c" /* NOLINT(bugprone-suspicious-include) */
+#undef SIGN          /* is a row of math.def */
 
 /* gcc does not believe restrict on locals; clang warns where it is told of independence and finds no use for it. */
 #if defined(__clang__)

@@ -124,7 +124,7 @@ static unsigned leaf_bytes(const struct leaf *f)
     {                                                                                                                  \
         uint##N##_t *const d = REG(s, uint##N##_t, f->reg);                                                            \
         if (ok != ALL_LANES)                                                                                           \
-            memset(d, 0, sizeof *d * LANES);                                                                           \
+            memset(d, 0, sizeof *d *LANES);                                                                            \
         EACH_LANE(ok, l)                                                                                               \
         memcpy(d + l, at[l] + f->offset, sizeof *d);                                                                   \
     }

@@ -99,8 +99,8 @@ struct access {
     uint8_t index_kind[TERMS]; /* of registers a, b, c, up to the first INDEX_NONE; 64-bit ones stand alone */
     uint8_t op;                /* atomics: the operation that combines old value and operand, OP_NONE: exchange */
     bool has_base;             /* register b; then there is one term at most */
-    bool thread;        /* a region in thread memory */
-    bool tracked;       /* a store in a loop that waits for memory: writing what is there already is no progress */
+    bool thread;               /* a region in thread memory */
+    bool tracked; /* a store in a loop that waits for memory: writing what is there already is no progress */
     bool write;
 };
 
@@ -201,6 +201,7 @@ struct run {
     const struct interp_program *p;
     const struct interp_launch *l;
     const volatile int *stop;
+    int never_stop; /* 0: what `stop` points at if the launch gives none */
     struct mem *mem; /* working memory of the launch */
     struct region_memory *region;
     uint64_t loop_limit;
@@ -232,8 +233,8 @@ static inline uint32_t lanes_bits(const struct simd *s, uint32_t reg)
 {
 #if defined(__SSE2__)
     const __m128i *const x = REG(s, const __m128i, reg); /* bit 7 of a byte is what movemask takes */
-    return (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[0], 7)) |
-           (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[1], 7)) << 16;
+    return (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[0], 7)) | (uint32_t)_mm_movemask_epi8(_mm_slli_epi16(x[1], 7))
+                                                                      << 16;
 #else
     uint64_t w[4];
     uint32_t bits = 0;
@@ -287,9 +288,9 @@ struct lane_loops {
     inst_fn *(*op)(enum op op, enum scalar s, unsigned flags); /* null: none of its own, see lanes_eval */
     inst_fn *(*convert)(enum scalar from, enum scalar to);
     inst_fn *(*select)(unsigned bytes);
-    inst_fn *(*move)(unsigned bytes);  /* d = a where active */
-    inst_fn *(*copy)(unsigned bytes);  /* d = a in all lanes */
-    inst_fn *(*load)(unsigned bytes);  /* as memory_load, memory_store: one number in memory whose region is known */
+    inst_fn *(*move)(unsigned bytes); /* d = a where active */
+    inst_fn *(*copy)(unsigned bytes); /* d = a in all lanes */
+    inst_fn *(*load)(unsigned bytes); /* as memory_load, memory_store: one number in memory whose region is known */
     inst_fn *(*store)(unsigned bytes);
 };
 extern const struct lane_loops lanes_least;

@@ -11,8 +11,8 @@
 #define lanes_least lanes_wide
 #define cells_load cells_load_wide
 #define cells_store cells_store_wide
-#include "interp/cells.c"
-#include "interp/lanes.c"
+#include "interp/cells.c" /* NOLINT(bugprone-suspicious-include) */
+#include "interp/lanes.c" /* NOLINT(bugprone-suspicious-include) */
 #undef lanes_least
 extern const struct lane_loops lanes_least;
 

@@ -42,7 +42,8 @@ static void mark_pointer(struct scan *s, uint32_t id, unsigned bits)
 static void scan_region(struct scan *s, uint32_t region)
 {
     const struct ir_module *const m = s->m;
-    IR_EACH(m, region, id) {
+    IR_EACH(m, region, id)
+    {
         const struct node *const x = ir_at(m, id);
         if (ir_is_construct(x->op)) {
             for (unsigned k = 0; k < ir_n_regions(m, id); k++)

@@ -57,16 +57,23 @@ enum space {
 #define TYPE_POINTER(space) ((ir_type)(S_COUNT + (S_COUNT - 1) * 3 + (space)))
 #define TYPE_FIXED_COUNT (S_COUNT + (S_COUNT - 1) * 3 + SPACE_COUNT)
 
-enum type_kind { TYPE_KIND_VOID, TYPE_KIND_SCALAR, TYPE_KIND_VECTOR, TYPE_KIND_POINTER, TYPE_KIND_STRUCT, TYPE_KIND_ARRAY };
+enum type_kind {
+    TYPE_KIND_VOID,
+    TYPE_KIND_SCALAR,
+    TYPE_KIND_VECTOR,
+    TYPE_KIND_POINTER,
+    TYPE_KIND_STRUCT,
+    TYPE_KIND_ARRAY
+};
 
 struct type {
-    uint8_t kind;   /* enum type_kind */
-    uint8_t scalar; /* SCALAR, VECTOR: the element */
-    uint8_t n;      /* VECTOR: 2, 3, 4; SCALAR: 1 */
-    uint8_t space;  /* POINTER */
-    ir_type elem;   /* VECTOR, ARRAY */
-    uint16_t align; /* bytes */
-    uint32_t name;  /* STRUCT: string id */
+    uint8_t kind;                   /* enum type_kind */
+    uint8_t scalar;                 /* SCALAR, VECTOR: the element */
+    uint8_t n;                      /* VECTOR: 2, 3, 4; SCALAR: 1 */
+    uint8_t space;                  /* POINTER */
+    ir_type elem;                   /* VECTOR, ARRAY */
+    uint16_t align;                 /* bytes */
+    uint32_t name;                  /* STRUCT: string id */
     uint32_t first_field, n_fields; /* STRUCT: into module.fields */
     uint64_t size;  /* bytes, padding at the end included; a 3-vector has the size of a 4-vector, as in Metal */
     uint64_t count; /* ARRAY: elements, at least 1 */
@@ -106,7 +113,15 @@ enum op {
 };
 
 enum op_rule { RULE_NONE, RULE_SAME, RULE_COMPARE, RULE_SHIFT, RULE_SELECT, RULE_LANES, RULE_VOTE, RULE_GIVEN };
-enum op_effect { EFFECT_PURE, EFFECT_READ, EFFECT_WRITE, EFFECT_ATOMIC, EFFECT_CONVERGENT, EFFECT_CONTROL, EFFECT_EXIT };
+enum op_effect {
+    EFFECT_PURE,
+    EFFECT_READ,
+    EFFECT_WRITE,
+    EFFECT_ATOMIC,
+    EFFECT_CONVERGENT,
+    EFFECT_CONTROL,
+    EFFECT_EXIT
+};
 #define OPERANDS_ANY (-1)
 
 struct op_info {
@@ -151,35 +166,44 @@ extern const struct attr_info attr_info[ATTR_COUNT];
 /* ---- node flags ---------------------------------------------------------------------------------------------------- */
 
 enum {
-    NODE_FAST = 1,             /* maths: the fast form */
-    NODE_NO_CONTRACT = 2,      /* mul, add, sub: keep it out of contraction */
-    NODE_ORDER_SHIFT = 2,      /* atomics, fence: enum memory_order, 3 bits */
-    NODE_SCOPE_SHIFT = 5,      /* atomics, fence: enum memory_scope, 2 bits */
-    NODE_MEMORY_SHIFT = 7,     /* barriers, fence: MEMORY_* bits, 4 bits */
-    NODE_WEAK = 1 << 11        /* atomic_cas: may fail spuriously on devices where it can */
+    NODE_FAST = 1,         /* maths: the fast form */
+    NODE_NO_CONTRACT = 2,  /* mul, add, sub: keep it out of contraction */
+    NODE_ORDER_SHIFT = 2,  /* atomics, fence: enum memory_order, 3 bits */
+    NODE_SCOPE_SHIFT = 5,  /* atomics, fence: enum memory_scope, 2 bits */
+    NODE_MEMORY_SHIFT = 7, /* barriers, fence: MEMORY_* bits, 4 bits */
+    NODE_WEAK = 1 << 11    /* atomic_cas: may fail spuriously on devices where it can */
 };
 enum memory_order { ORDER_RELAXED, ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQ_REL, ORDER_SEQ_CST, ORDER_COUNT };
 enum memory_scope { SCOPE_THREAD, SCOPE_SIMDGROUP, SCOPE_THREADGROUP, SCOPE_DEVICE, SCOPE_COUNT };
 enum { MEMORY_NONE = 0, MEMORY_DEVICE = 1, MEMORY_THREADGROUP = 2, MEMORY_TEXTURE = 4, MEMORY_IMAGEBLOCK = 8 };
-extern const char *const order_name[ORDER_COUNT];   /* "relaxed" ... */
-extern const char *const scope_name[SCOPE_COUNT];   /* "thread" ... */
-extern const char *const memory_name[4];            /* bit i: "device" "threadgroup" "texture" "threadgroup_imageblock" */
-static inline enum memory_order node_order(uint16_t flags) { return (enum memory_order)((flags >> NODE_ORDER_SHIFT) & 7); }
-static inline enum memory_scope node_scope(uint16_t flags) { return (enum memory_scope)((flags >> NODE_SCOPE_SHIFT) & 3); }
-static inline unsigned node_memory(uint16_t flags) { return (flags >> NODE_MEMORY_SHIFT) & 15u; }
+extern const char *const order_name[ORDER_COUNT]; /* "relaxed" ... */
+extern const char *const scope_name[SCOPE_COUNT]; /* "thread" ... */
+extern const char *const memory_name[4];          /* bit i: "device" "threadgroup" "texture" "threadgroup_imageblock" */
+static inline enum memory_order node_order(uint16_t flags)
+{
+    return (enum memory_order)((flags >> NODE_ORDER_SHIFT) & 7);
+}
+static inline enum memory_scope node_scope(uint16_t flags)
+{
+    return (enum memory_scope)((flags >> NODE_SCOPE_SHIFT) & 3);
+}
+static inline unsigned node_memory(uint16_t flags)
+{
+    return (flags >> NODE_MEMORY_SHIFT) & 15u;
+}
 
 /* ---- the module ------------------------------------------------------------------------------------------------------ */
 
 #define NODE_INLINE 3u /* operands held in the node itself */
 
-struct node {               /* 48 bytes */
-    uint16_t op, type;      /* enum op; ir_type of the value, 0 if none */
-    uint16_t n, flags;      /* operands; NODE_* */
-    uint32_t place, name;   /* place id; string id of a name to keep, or 0 */
-    uint32_t prev, next;    /* neighbours in the region */
-    uint32_t region;        /* the region it stands in; 0: none */
+struct node {                 /* 48 bytes */
+    uint16_t op, type;        /* enum op; ir_type of the value, 0 if none */
+    uint16_t n, flags;        /* operands; NODE_* */
+    uint32_t place, name;     /* place id; string id of a name to keep, or 0 */
+    uint32_t prev, next;      /* neighbours in the region */
+    uint32_t region;          /* the region it stands in; 0: none */
     uint32_t in[NODE_INLINE]; /* operands; if n > NODE_INLINE, in[0] is an offset into side */
-    uint64_t imm;           /* see below */
+    uint64_t imm;             /* see below */
 };
 _Static_assert(sizeof(struct node) == 48, "a node is 48 bytes");
 /* imm: CONST the bits, zero-extended; PARAM, ARG, RESULT, EXTRACT, INSERT an index; SHUFFLE nibbles, component i in bits
@@ -187,13 +211,13 @@ _Static_assert(sizeof(struct node) == 48, "a node is 48 bytes");
  * region | number of regions << 32; CALL the function; PRINT, ASSERT a string id. */
 
 struct region {
-    uint32_t first, last; /* nodes */
-    uint32_t owner;       /* construct node; 0: a function's body */
+    uint32_t first, last;         /* nodes */
+    uint32_t owner;               /* construct node; 0: a function's body */
     uint32_t first_case, n_cases; /* of a switch: into module.cases */
     bool is_default;
 };
 
-struct place { /* id 0: unknown */
+struct place {     /* id 0: unknown */
     uint32_t file; /* string id */
     uint32_t line, column;
     uint32_t at; /* place of the call it was inlined at, or 0 */
@@ -210,7 +234,7 @@ struct param {
     uint32_t name, node, place;
     ir_type type, elem; /* elem: pointee of a pointer (functions too: TYPE_VOID if unknown) */
     uint8_t kind, attribute;
-    bool atomic;        /* declared with an atomic dtype: Metal prints atomic_uint and so on */
+    bool atomic; /* declared with an atomic dtype: Metal prints atomic_uint and so on */
 };
 
 struct func {
@@ -225,7 +249,7 @@ struct func {
 struct ir_module {
     struct mem *mem;
     struct strtab strings;
-    VEC(struct node) nodes;     /* [0] unused; likewise below */
+    VEC(struct node) nodes; /* [0] unused; likewise below */
     VEC(uint32_t) side;
     VEC(struct region) regions;
     VEC(int64_t) cases;
@@ -244,12 +268,12 @@ struct ir_module {
 
 /* module.c */
 struct ir_module *ir_module_new(struct mem *m);
-void ir_module_free(struct ir_module *m); /* null allowed */
+void ir_module_free(struct ir_module *m);                                      /* null allowed */
 struct ir_module *ir_module_clone(struct mem *mem, const struct ir_module *m); /* same ids throughout */
 size_t ir_module_bytes(const struct ir_module *m); /* nodes, operands, regions and places in use */
 
 /* types.c */
-void ir_types_init(struct ir_module *m); /* the fixed ones, for ir_module_new */
+void ir_types_init(struct ir_module *m);           /* the fixed ones, for ir_module_new */
 ir_type ir_type_vector(enum scalar s, unsigned n); /* n 1: the scalar */
 ir_type ir_type_array(struct ir_module *m, ir_type elem, uint64_t count);
 /* Metal's layout rules: each field at the next multiple of its alignment. Equal names and fields give one type. */
@@ -258,9 +282,9 @@ ir_type ir_type_struct(struct ir_module *m, uint32_t name, uint32_t n, const str
 const struct type *ir_type_at(const struct ir_module *m, ir_type t);
 void ir_type_print(const struct ir_module *m, struct buf *b, ir_type t);
 unsigned ir_type_class(const struct ir_module *m, ir_type t); /* one CLASS_* bit */
-enum scalar ir_type_scalar(ir_type t);   /* element of a scalar or vector; S_VOID for others */
-unsigned ir_type_width(ir_type t);       /* 1 for scalars, 2 to 4 for vectors, 0 for others */
-ir_type ir_type_with(ir_type shape, enum scalar s); /* as wide as `shape`, of element s */
+enum scalar ir_type_scalar(ir_type t);                        /* element of a scalar or vector; S_VOID for others */
+unsigned ir_type_width(ir_type t);                            /* 1 for scalars, 2 to 4 for vectors, 0 for others */
+ir_type ir_type_with(ir_type shape, enum scalar s);           /* as wide as `shape`, of element s */
 bool ir_type_is_pointer(ir_type t);
 enum space ir_type_space(ir_type t);
 /* The type of part k of a vector, struct or array; TYPE_VOID if there is none. Number of parts: ir_type_parts. */
@@ -277,14 +301,16 @@ struct ir_builder {
 uint32_t ir_string(struct ir_module *m, const char *s);
 uint32_t ir_place(struct ir_module *m, uint32_t file, uint32_t line, uint32_t column, uint32_t at);
 struct err_place ir_err_place(const struct ir_module *m, uint32_t place); /* the innermost; file null if unknown */
-uint32_t ir_func(struct ir_module *m, uint32_t name, bool kernel, ir_type result, uint32_t place); /* with an empty body */
+uint32_t ir_func(struct ir_module *m, uint32_t name, bool kernel, ir_type result,
+                 uint32_t place); /* with an empty body */
 /* Parameters are added before any node of the function; returns the PARAM node. */
 uint32_t ir_param(struct ir_module *m, uint32_t func, const struct param *p);
 uint32_t ir_const(struct ir_module *m, ir_type scalar, uint64_t bits); /* interned; bits are masked to the width */
 uint32_t ir_zero(struct ir_module *m, ir_type t);                      /* CONST for scalars, ZERO else; interned */
 uint32_t ir_const_f(struct ir_module *m, ir_type scalar, double x);    /* rounded once to the float type */
 /* Appends at the insertion point; no checks, no folding. `type` TYPE_VOID: no value. */
-uint32_t ir_node(struct ir_builder *b, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags, uint64_t imm);
+uint32_t ir_node(struct ir_builder *b, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags,
+                 uint64_t imm);
 /* As ir_node with the type from the op's rule (any but GIVEN), folded if all operands are constant. */
 uint32_t ir_op(struct ir_builder *b, enum op op, unsigned n, const uint32_t *in, unsigned flags);
 #define ir_op1(b, op, x) ir_op((b), (op), 1, (const uint32_t[]){(x)}, 0)
@@ -300,8 +326,10 @@ uint32_t ir_construct(struct ir_builder *b, enum op op, unsigned n, const uint32
 uint32_t ir_region(const struct ir_module *m, uint32_t construct, unsigned k);
 unsigned ir_n_regions(const struct ir_module *m, uint32_t construct);
 uint32_t ir_arg(const struct ir_module *m, uint32_t loop, unsigned k);
-uint32_t ir_add_arg(struct ir_module *m, uint32_t loop, ir_type t, uint32_t first); /* appends a parameter; the caller extends each br */
-uint32_t ir_result(struct ir_module *m, uint32_t construct, ir_type t); /* appends the next RESULT after the construct */
+uint32_t ir_add_arg(struct ir_module *m, uint32_t loop, ir_type t,
+                    uint32_t first); /* appends a parameter; the caller extends each br */
+uint32_t ir_result(struct ir_module *m, uint32_t construct,
+                   ir_type t); /* appends the next RESULT after the construct */
 unsigned ir_n_results(const struct ir_module *m, uint32_t construct);
 uint32_t ir_br(struct ir_builder *b, uint32_t construct, unsigned n, const uint32_t *in);
 void ir_case(struct ir_module *m, uint32_t region, int64_t value); /* appends; regions of one switch in order */
@@ -310,10 +338,14 @@ uint32_t ir_add_region(struct ir_module *m, uint32_t sw); /* appends a region; t
 void ir_set_inputs(struct ir_module *m, uint32_t node, unsigned n, const uint32_t *in);
 void ir_unlink(struct ir_module *m, uint32_t node); /* takes it, with what it holds, out of its region */
 void ir_insert_before(struct ir_module *m, uint32_t node, uint32_t region, uint32_t before); /* before 0: at the end */
-void ir_splice(struct ir_module *m, uint32_t region, uint32_t where); /* moves all nodes of region before node `where` */
+void ir_splice(struct ir_module *m, uint32_t region,
+               uint32_t where); /* moves all nodes of region before node `where` */
 
 /* reading */
-static inline struct node *ir_at(const struct ir_module *m, uint32_t id) { return &m->nodes.at[id]; }
+static inline struct node *ir_at(const struct ir_module *m, uint32_t id)
+{
+    return &m->nodes.at[id];
+}
 static inline const uint32_t *ir_in(const struct ir_module *m, uint32_t id)
 {
     const struct node *x = ir_at(m, id);
@@ -324,9 +356,18 @@ static inline uint32_t *ir_in_mut(struct ir_module *m, uint32_t id)
     struct node *x = ir_at(m, id);
     return x->n <= NODE_INLINE ? x->in : m->side.at + x->in[0];
 }
-static inline struct region *ir_region_at(const struct ir_module *m, uint32_t id) { return &m->regions.at[id]; }
-static inline bool ir_is_construct(uint16_t op) { return op == OP_BLOCK || op == OP_LOOP || op == OP_IF || op == OP_SWITCH; }
-static inline bool ir_is_const(const struct ir_module *m, uint32_t id) { return ir_at(m, id)->op == OP_CONST; }
+static inline struct region *ir_region_at(const struct ir_module *m, uint32_t id)
+{
+    return &m->regions.at[id];
+}
+static inline bool ir_is_construct(uint16_t op)
+{
+    return op == OP_BLOCK || op == OP_LOOP || op == OP_IF || op == OP_SWITCH;
+}
+static inline bool ir_is_const(const struct ir_module *m, uint32_t id)
+{
+    return ir_at(m, id)->op == OP_CONST;
+}
 /* Visits each node of a region; `id` may be unlinked in the body. */
 #define IR_EACH(m, reg, id)                                                                                            \
     for (uint32_t id = ir_region_at((m), (reg))->first, id##_next_ = id ? ir_at((m), id)->next : 0; id;                \
@@ -340,7 +381,8 @@ static inline uint32_t ir_parent_region(const struct ir_module *m, uint32_t regi
 uint32_t ir_func_by_name(const struct ir_module *m, const char *name); /* 0: none */
 
 /* fold.c: constant folding by the interpreter's own scalar functions. Returns a CONST or ZERO id, or 0: not constant. */
-uint32_t ir_fold(struct ir_module *m, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags, uint64_t imm);
+uint32_t ir_fold(struct ir_module *m, enum op op, ir_type type, unsigned n, const uint32_t *in, unsigned flags,
+                 uint64_t imm);
 
 /* scalar.c: the meaning of every elementwise operation on one scalar, given and returned as bits (zero-extended).
  * a, b, c: operands; `s` the operand's element; `to` the result's element (CONVERT, BITCAST), else ignored. */

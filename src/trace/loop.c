@@ -427,7 +427,8 @@ static void mark_statement(struct trace *t, uint32_t id)
  * nodes marked with `replayed`; 0 for these. */
 static void visit(struct trace *t, uint32_t id, uint32_t value, uint32_t replayed)
 {
-    if (ir_at(t->m, id)->region == 0 || ir_at(t->m, id)->op == OP_VAR) /* what a local began with is no part of its value */
+    if (ir_at(t->m, id)->region == 0 ||
+        ir_at(t->m, id)->op == OP_VAR) /* what a local began with is no part of its value */
         return;
     if (!value && t->mark.at[id] != replayed)
         value = id;

@@ -265,7 +265,7 @@ static sk_status collective_value(struct trace *t, enum op op, struct tv v, uint
 
 sk_status trace_simd(struct trace *t, enum op op, unsigned n, const struct tv *a, struct tv *out, sk_error *err)
 {
-    struct tv v[3];
+    struct tv v[3] = {{0}};
     uint32_t in[3];
     TRY(trace_open(t, err));
     if ((int)n != op_info[op].n || n > 3)

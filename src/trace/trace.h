@@ -93,7 +93,7 @@ sk_status trace_return(struct trace *t, const struct tv *value, sk_error *err); 
 sk_status trace_call(struct trace *t, uint32_t func, unsigned n, const struct tv *args, struct tv *out, sk_error *err);
 
 /* ---- values ---- */
-bool trace_usable(const struct trace *t, struct tv v); /* here, in the open blocks; weak numbers always */
+bool trace_usable(const struct trace *t, struct tv v);  /* here, in the open blocks; weak numbers always */
 ir_type trace_type(const struct trace *t, struct tv v); /* TYPE_VOID for weak numbers */
 /* A typed value of exactly type `to` by the implicit conversions of stores, arguments and returns; `what` names the
  * target in errors ("element of 'out'", "argument 'x'"). */

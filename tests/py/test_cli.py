@@ -15,8 +15,8 @@ BUILD = Path(os.environ.get("SPORK_BUILD", ROOT / "build"))
 SPORK = BUILD / "spork"
 COMMANDS = ["run", "emit", "ir", "devices"]
 DTYPES = {
-    "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
-    "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32,
+    "bool": np.bool_, "i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32,
+    "u32": np.uint32, "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32,
 }  # fmt: skip
 INTEGERS = [name for name in DTYPES if name[0] in "iu"]
 
@@ -151,7 +151,10 @@ def test_wrong_usage(words, match):
     assert err.startswith("spork") and "--help" in err
 
 
-@pytest.mark.parametrize("size", ["", "x", "-1", "1.5", "1e3", "3x", "x3", "1x2x3x4", "4294967296", "0x10x", "1 2", "99999999999999999999"])
+SIZES = ["", "x", "-1", "1.5", "1e3", "3x", "x3", "1x2x3x4", "4294967296", "0x10x", "1 2", "99999999999999999999"]
+
+
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("option", ["--threads", "--grid", "--threadgroup"])
 def test_wrong_sizes(write, option, size):
     path = write("a.ir", COPY.format("f32"))
@@ -169,9 +172,8 @@ def test_places_of_errors(write):
     path = write("invalid.ir", "kernel k(out: device f32) {\n  %0 = add f32 1.0:f32, 2:i32\n  store %out, %0\n}\n")
     assert fails(1, "ir", path).startswith(f"{path}:2:3: error: ")
     path = write("fault.ir", COPY.format("f32"))
-    code, out, err = spork(
-        "run", path, "copy", "--threads", "4", "out=full:7:3:f32", "a=full:2:4:f32", "--print", "out", "--threadgroup", "2"
-    )
+    words = ["run", path, "copy", "--threads", "4", "--threadgroup", "2", "out=full:7:3:f32", "a=full:2:4:f32"]
+    code, out, err = spork(*words, "--print", "out")
     assert (code, out) == (1, "out = 2.0 2.0 2.0\n")
     assert err.startswith(f"{path}:5:3: error: kernel 'copy' writes 'out' out of bounds: index 3")
 
@@ -218,7 +220,8 @@ def samples(name):
     if name in INTEGERS:
         info = np.iinfo(dtype)
         return np.array([info.min, 0, 1, info.max], dtype)
-    return np.array([0.0, -0.0, 1.5, np.inf, -np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).smallest_subnormal], dtype)
+    info = np.finfo(dtype)
+    return np.array([0.0, -0.0, 1.5, np.inf, -np.inf, np.nan, info.max, info.smallest_subnormal], dtype)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -239,11 +242,15 @@ def test_npy_of_bfloat16(tmp_path, copy):
     out = copy("bf16", tmp_path / "a.npy", 4)
     assert out.read_bytes().endswith(bits.tobytes())
     assert b"'descr': '<V2'" in out.read_bytes()
-    text = fine("run", tmp_path / "copy.ir", "copy", "--threads", "4", "out=zeros:4:bf16", f"a={tmp_path}/a.npy", "--print", "out")
+    words = ["run", tmp_path / "copy.ir", "copy", "--threads", "4", "out=zeros:4:bf16", f"a={tmp_path}/a.npy"]
+    text = fine(*words, "--print", "out")
     assert text == "out = 1.0 -2.0 inf -0.0\n"
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (5,), (2, 3), (1, 1), (2, 1, 3), (2, 1, 1, 2, 1, 1, 1, 2), (0,), (3, 0), (0, 2, 2)])
+SHAPES = [(), (1,), (5,), (2, 3), (1, 1), (2, 1, 3), (2, 1, 1, 2, 1, 1, 1, 2), (0,), (3, 0), (0, 2, 2)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
 def test_npy_shapes(tmp_path, copy, shape):
     a = np.arange(np.prod(shape, dtype=int), dtype=np.int16).reshape(shape)
     np.save(tmp_path / "a.npy", a)
@@ -298,9 +305,10 @@ def test_npy_damaged(tmp_path, write):
     refuse(tmp_path, write, good[:8] + b"\xff\xff" + good[10:], "not an .npy")
     refuse(tmp_path, write, b"\x93NUMPY\2\0\xff\xff\xff\xff" + good[10:], "not an .npy")
     for old, new in [
-        (b"(5,)", b"(6,)"), (b"(5,)", b"(-5)"), (b"(5,)", b"(5,7"), (b"(5,)", b"5   "), (b"(5,)", b"()  "), (b"(5,)", b"(x,)"),
-        (b"'descr'", b"'DESCR'"), (b"'shape'", b"'Shape'"), (b"'fortran_order'", b"'fortran-order'"), (b"'<f4'", b"<f4  "),
-        (b"(5,), }" + b" " * 20, b"(4294967296, 4294967296,),}"), (b"(5,), }" + b" " * 20, b"(18446744073709551621,), } "),
+        (b"(5,)", b"(6,)"), (b"(5,)", b"(-5)"), (b"(5,)", b"(5,7"), (b"(5,)", b"5   "), (b"(5,)", b"()  "),
+        (b"(5,)", b"(x,)"), (b"'descr'", b"'DESCR'"), (b"'shape'", b"'Shape'"), (b"'<f4'", b"<f4  "),
+        (b"'fortran_order'", b"'fortran-order'"), (b"(5,), }" + b" " * 20, b"(4294967296, 4294967296,),}"),
+        (b"(5,), }" + b" " * 20, b"(18446744073709551621,), } "),
     ]:  # fmt: skip
         assert old in good and len(old) == len(new)
         refuse(tmp_path, write, good.replace(old, new), "")
@@ -375,8 +383,9 @@ def test_made_arrays(write, name):
     ("name", "what", "shown"),
     [
         ("f32", "full:-0.0:1:f32", "-0.0"), ("f32", "full:nan:1:f32", "nan"), ("f32", "full:-inf:1:f32", "-inf"),
-        ("f32", "full:1e-45:1:f32", "1e-45"), ("f32", "full:0.1:1:f32", "0.1"), ("f32", "full:16777217:1:f32", "16777216.0"),
-        ("f16", "full:0.1:1:f16", "0.099975586"), ("bf16", "full:3.14159:1:bf16", "3.140625"),
+        ("f32", "full:1e-45:1:f32", "1e-45"), ("f32", "full:0.1:1:f32", "0.1"),
+        ("f32", "full:16777217:1:f32", "16777216.0"), ("f16", "full:0.1:1:f16", "0.099975586"),
+        ("bf16", "full:3.14159:1:bf16", "3.140625"),
         ("i64", "full:-9223372036854775808:1:i64", "-9223372036854775808"), ("u8", "full:0xff:1:u8", "255"),
         ("u64", "full:18446744073709551615:1:u64", "18446744073709551615"), ("i8", "full:+5:1:i8", "5"),
     ],
@@ -388,8 +397,9 @@ def test_full(write, name, what, shown):
 @pytest.mark.parametrize(
     "what",
     [
-        "zeros", "zeros:4", "zeros::f32", "zeros:4:f64", "zeros:4:float", "zeros:-1:f32", "zeros:1.5:f32", "zeros:4:f32:1",
-        "full:4:f32", "full:x:4:f32", "full::4:f32", "full:1:x:f32", "range:4", "random:4", "zeros:99999999999999999999:f32",
+        "zeros", "zeros:4", "zeros::f32", "zeros:4:f64", "zeros:4:float", "zeros:-1:f32", "zeros:1.5:f32",
+        "zeros:4:f32:1", "full:4:f32", "full:x:4:f32", "full::4:f32", "full:1:x:f32", "range:4", "random:4",
+        "zeros:99999999999999999999:f32",
     ],
 )  # fmt: skip
 def test_made_arrays_refused(write, what):
@@ -401,7 +411,9 @@ def test_made_arrays_of_another_type(write):
     ir = write("copy.ir", COPY.format("f32"))
     code, out, err = spork("run", ir, "copy", "--threads", "1", "out=zeros:1:f32", "a=zeros:1:i32")
     assert code in (1, 2) and out == "" and "f32" in err and "i32" in err
-    for name, value in [("u8", "256"), ("u8", "-1"), ("i8", "-129"), ("u64", "18446744073709551616"), ("i32", "1.5"), ("bool", "2")]:
+    for name, value in [
+        ("u8", "256"), ("u8", "-1"), ("i8", "-129"), ("u64", "18446744073709551616"), ("i32", "1.5"), ("bool", "2"),
+    ]:  # fmt: skip
         ir = write("copy.ir", COPY.format(name))
         fails(2, "run", ir, "copy", "--threads", "1", f"out=zeros:1:{name}", f"a=full:{value}:1:{name}", match="'a'")
 
@@ -489,8 +501,40 @@ def test_print(write):
     assert fine(*words, "--print", "out[0],a[1],out[-1]") == "out[0] = 0\na[1] = 1\nout[-1] = 4\n"
     assert fine(*words, "--print", "out[0]", "--print", "a[1]") == "out[0] = 0\na[1] = 1\n"
     assert fine(*words) == ""
-    for item in ["out[5]", "out[-6]", "out[0:6]", "out[3:1]", "other", "other[0]", "out[]", "ou", "outs", "out[99999999999999999999]"]:
+    far = ["out[5]", "out[-6]", "out[0:6]", "out[3:1]", "out[9999999999999999]"]
+    far += ["out[x]", "out[0", "out[0]x", "out[0:1", "out[0:1:2]", "out[0x1]", "out[99999999999999999999]"]
+    for item in [*far, "out[]", "other", "other[0]", "ou", "outs"]:
         fails(2, *words, "--print", item, match=re.escape(item.partition("[")[0]))
+
+
+@pytest.mark.parametrize(
+    "what, why",
+    [
+        ("range:258:u8", "257 does not fit u8"),
+        ("range:70000:f16", "69999 does not fit f16"),
+        ("full:1e40:1:f32", "1e40 is no f32"),
+        ("full:70000:1:f16", "70000 is no f16"),
+        ("full:--1:1:i32", "--1 is no i32"),
+        ("full:1e2:1:i32", "1e2 is no i32"),
+    ],
+)
+def test_made_arrays_that_do_not_fit(write, what, why):
+    kind = what.rpartition(":")[2]
+    ir = write("copy.ir", COPY.format(kind))
+    fails(2, "run", ir, "copy", "--threads", "1", f"out=zeros:1:{kind}", f"a={what}", match=re.escape(why))
+
+
+def test_made_arrays_at_the_edge(write):
+    ir = write("copy.ir", COPY.format("u8"))
+    words = ["run", ir, "copy", "--threads", "256", "out=zeros:256:u8"]
+    assert fine(*words, "a=range:256:u8", "--print", "out[-1]") == "out[-1] = 255\n"
+    assert fine(*words, "a=full:010:256:u8", "--print", "out[0]") == "out[0] = 10\n"
+    assert fine(*words, "a=full:0x10:256:u8", "--print", "out[0]") == "out[0] = 16\n"
+    for kind in ["f16", "bf16", "f32"]:
+        ir = write("copy.ir", COPY.format(kind))
+        text = fine("run", ir, "copy", "--threads", "20000", f"out=zeros:20000:{kind}", f"a=random:20000:{kind}",
+                    "--print", "out")  # fmt: skip
+        assert all(0 <= float(x) < 1 for x in text.split("=")[1].split())
 
 
 def test_out(tmp_path, write):
@@ -507,7 +551,8 @@ def test_out(tmp_path, write):
 
 def test_out_of_a_fault(tmp_path, write):
     ir = write("copy.ir", COPY.format("f32"))
-    code, _, err = spork("run", ir, "copy", "--threads", "4", "out=zeros:2:f32", "a=full:5:4:f32", "--out", f"out={tmp_path}/x.npy")
+    words = ["run", ir, "copy", "--threads", "4", "out=zeros:2:f32", "a=full:5:4:f32"]
+    code, _, err = spork(*words, "--out", f"out={tmp_path}/x.npy")
     assert code == 1 and "out of bounds" in err
     assert np.load(tmp_path / "x.npy").tolist() == [5, 5]
 
@@ -541,11 +586,13 @@ def test_devices(write):
 
 @pytest.fixture
 def long_text(write):
-    return write("long.ir", "".join(f"kernel k{k}(out: device f32) {{\n  store %out, {k}.0:f32\n}}\n\n" for k in range(20000)))
+    kernels = (f"kernel k{k}(out: device f32) {{\n  store %out, {k}.0:f32\n}}\n\n" for k in range(20000))
+    return write("long.ir", "".join(kernels))
 
 
 def test_closed_pipe(long_text):
-    with subprocess.Popen([str(SPORK), "ir", str(long_text)], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    words = [str(SPORK), "ir", str(long_text)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout.readline().startswith(b"kernel k0")
         process.stdout.close()
         err = process.stderr.read()
@@ -556,12 +603,11 @@ def test_closed_pipe(long_text):
 @pytest.mark.parametrize("where", ["/dev/full", "closed"])
 def test_output_that_cannot_be_written(long_text, write, where):
     short = write("short.ir", COPY.format("f32"))
-    commands = [["run", "--help"], ["devices"], ["ir", short], ["ir", long_text], ["emit", short]]
+    commands = [["--help"], ["--version"], ["run", "--help"], ["devices"], ["ir", short], ["ir", long_text], ["emit", short]]
     for words in commands:
         redirect = ">&-" if where == "closed" else ">/dev/full"
-        done = subprocess.run(
-            ["sh", "-c", f'exec "$0" "$@" {redirect}', str(SPORK), *map(str, words)], capture_output=True, timeout=60, check=False
-        )
+        shell = ["sh", "-c", f'exec "$0" "$@" {redirect}', str(SPORK), *map(str, words)]
+        done = subprocess.run(shell, capture_output=True, timeout=60, check=False)
         assert done.returncode == 1, words
         assert done.stderr.startswith(b"spork: error: cannot write the output: "), words
 

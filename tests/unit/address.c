@@ -85,8 +85,8 @@ static void random_chain(struct chain *c)
             if (s->constant)
                 x = l > 0 ? s->index[0] : (int64_t)below(6);
             else if (back && below(3)) /* into bounds, or near their ends */
-                x = (int64_t)(((wide)(below(2) ? below(BYTES) : below(2) * BYTES) - sum[l]) / (wide)s->scale) +
-                    (int64_t)below(3) - 1;
+                x = (int64_t)(((wide)(below(2) ? below(BYTES) : below(2) * BYTES) - sum[l]) / (wide)s->scale +
+                              below(3) - 1);
             else if (!tame && below(2))
                 x = huge(s->type);
             s->index[l] = fitting(s->type, x);
@@ -179,7 +179,8 @@ static struct ir_module *build(const struct chain *c)
 
 static void run(const struct chain *c, struct ir_module *m, const struct lane_loops *loops)
 {
-    static uint8_t data[BYTES], index[CHAIN][THREADS * 8], other[THREADS * 8], data_want[BYTES], other_want[THREADS * 8];
+    static uint8_t data[BYTES], index[CHAIN][THREADS * 8], other[THREADS * 8], data_want[BYTES],
+        other_want[THREADS * 8];
     const unsigned bytes = scalar_info[c->scalar].bytes;
     bool faults = false;
     for (unsigned k = 0; k < BYTES; k++)
