@@ -105,6 +105,6 @@ void value_print(FILE *f, sk_type scalar, const void *value)
         (void)fprintf(f, "%" PRId64, (int64_t)(bits << unused) >> unused);
         break;
     }
-    default: fprintf(f, "%" PRIu64, bits); break;
+    default: (void)fprintf(f, "%" PRIu64, bits); break;
     }
 }
