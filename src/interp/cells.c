@@ -7,32 +7,48 @@
 
 /* Offsets from `base`, all in bounds; those of inactive lanes are, too. Lanes are looked at in packs, because rows of
  * a threadgroup are often narrower than a simdgroup. */
+#if defined(WIDE)
 #define PACK 8u
+#define EACH_OF_PACK(X, ...)                                                                                           \
+    {                                                                                                                  \
+        X(0, __VA_ARGS__), X(1, __VA_ARGS__), X(2, __VA_ARGS__), X(3, __VA_ARGS__), X(4, __VA_ARGS__),                 \
+            X(5, __VA_ARGS__), X(6, __VA_ARGS__), X(7, __VA_ARGS__)                                                    \
+    }
+#else
+#define PACK 4u
+#define EACH_OF_PACK(X, ...)                                                                                           \
+    {                                                                                                                  \
+        X(0, __VA_ARGS__), X(1, __VA_ARGS__), X(2, __VA_ARGS__), X(3, __VA_ARGS__)                                     \
+    }
+#endif
 struct cells {
     char *base;
     bool consecutive, uniform; /* within each pack */
     uint32_t at[LANES];
 };
 
-/* All bits in the lanes that are active. */
+/* All bits of the lanes that are active. */
 static inline void active_lanes(uint32_t mask, uint32_t *restrict to)
 {
     for (unsigned l = 0; l < LANES; l++)
-        to[l] = 0u - (uint32_t)((mask & (uint32_t)1 << l) != 0);
+        to[l] = mask & lane_bit[l] ? ALL_LANES : 0;
 }
 
 typedef uint32_t pack __attribute__((vector_size(4 * PACK)));
 
 static inline bool any(const pack *x)
 {
-    uint64_t w[PACK / 2];
+    uint64_t w[PACK / 2], all = 0;
     memcpy(w, x, sizeof w);
-    return (w[0] | w[1] | w[2] | w[3]) != 0;
+    for (unsigned k = 0; k < PACK / 2; k++)
+        all |= w[k];
+    return all != 0;
 }
 
+#define STEP(k, bytes) (k) * (bytes)
 static inline void find_pattern(struct cells *restrict f, unsigned bytes)
 {
-    const pack step = {0, bytes, 2 * bytes, 3 * bytes, 4 * bytes, 5 * bytes, 6 * bytes, 7 * bytes};
+    const pack step = EACH_OF_PACK(STEP, bytes);
     pack unlike = {0}, differ = {0};
     for (unsigned p = 0; p < LANES; p += PACK) {
         pack at;
@@ -104,11 +120,6 @@ static bool find_places(const struct simd *s, const struct inst *i, const struct
     return true;
 }
 
-#define EACH_OF_PACK(X, ...)                                                                                           \
-    {                                                                                                                  \
-        X(0, __VA_ARGS__), X(1, __VA_ARGS__), X(2, __VA_ARGS__), X(3, __VA_ARGS__), X(4, __VA_ARGS__),                 \
-            X(5, __VA_ARGS__), X(6, __VA_ARGS__), X(7, __VA_ARGS__)                                                    \
-    }
 #define CELL_AT(k, cell, base, at) cell((base) + (at)[k]) /* base 0: `at` has pointers */
 
 /* Whole packs are read and written at once, however they were gathered: a load that finds its bytes in several stores

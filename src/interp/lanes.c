@@ -501,10 +501,6 @@ static inst_fn *lanes_copy(unsigned bytes)
     return BY_SIZE(copy, bytes);
 }
 
-static const uint32_t lane_bit[LANES] = {
-#define BITS(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n)
-    BITS(0), BITS(4), BITS(8), BITS(12), BITS(16), BITS(20), BITS(24), BITS(28)};
-
 #define MOVE(N)                                                                                                        \
     static const struct inst *move_##N(struct simd *s, const struct inst *i)                                           \
     {                                                                                                                  \

@@ -10,4 +10,9 @@
 
 #include "interp/program.h"
 
+static const uint32_t lane_bit[LANES] = {
+#define BITS(n) 1u << (n), 2u << (n), 4u << (n), 8u << (n)
+    BITS(0), BITS(4), BITS(8), BITS(12), BITS(16), BITS(20), BITS(24), BITS(28)};
+#undef BITS
+
 #endif
