@@ -16,7 +16,8 @@ def stdout_to_stderr():
     kept = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield
+        with contextlib.redirect_stdout(sys.stderr):  # line by line, in order with what others write to 2
+            yield
     finally:
         sys.stdout.flush()
         os.dup2(kept, 1)
