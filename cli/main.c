@@ -19,16 +19,17 @@ static const struct {
 static void help(void)
 {
     (void)printf("spork - Metal compute kernels, written once, run on any machine\n\n"
-           "usage: spork COMMAND ...\n\n");
+                 "usage: spork COMMAND ...\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         (void)printf("  %-9s %s\n", commands[i].name, commands[i].doc);
-    (void)printf("\n"
-           "spork COMMAND --help tells more about each. A first session:\n\n"
-           "  spork emit examples/matrix_add.py:matrix_add --as msl     the kernel as a Metal programmer reads it\n"
-           "  spork emit examples/matrix_add.py:matrix_add --as ir > add.ir\n"
-           "  spork run add.ir matrix_add --threads 1024 \\\n"
-           "      out=zeros:1024:f32 A=full:1.0:1024:f32 B=full:2.0:1024:f32 --print out[0],out[-1]\n\n"
-           "exit codes: 0 done, 1 failed (the error is on stderr as FILE:LINE:COLUMN: error: ...), 2 wrong usage\n");
+    (void)printf(
+        "\n"
+        "spork COMMAND --help tells more about each. A first session:\n\n"
+        "  spork emit examples/matrix_add.py:matrix_add --as msl     the kernel as a Metal programmer reads it\n"
+        "  spork emit examples/matrix_add.py:matrix_add --as ir > add.ir\n"
+        "  spork run add.ir matrix_add --threads 1024 \\\n"
+        "      out=zeros:1024:f32 A=full:1.0:1024:f32 B=full:2.0:1024:f32 --print out[0],out[-1]\n\n"
+        "exit codes: 0 done, 1 failed (the error is on stderr as FILE:LINE:COLUMN: error: ...), 2 wrong usage\n");
 }
 
 bool cli_is_help(const char *arg)

@@ -293,8 +293,8 @@ static int print_item(struct bound *bound, size_t n, const char *item, size_t le
     const long long count = (long long)b->array.count;
     long long from = 0, to = count;
     if (bracket && !parse_slice(bracket, (size_t)(item + length - bracket), count, &from, &to))
-        return cli_usage("run", "'%.*s' is no element of the array of %lld; write NAME[I] or NAME[I:J]", (int)length, item,
-                         count);
+        return cli_usage("run", "'%.*s' is no element of the array of %lld; write NAME[I] or NAME[I:J]", (int)length,
+                         item, count);
     (void)printf("%.*s =", (int)length, item);
     for (long long i = from; i < to; i++) {
         (void)putchar(' ');

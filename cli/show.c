@@ -14,10 +14,11 @@ int cli_ir(int argc, char **argv)
     bool places = false;
     for (int i = 1; i < argc; i++) {
         if (cli_is_help(argv[i])) {
-            (void)printf("usage: spork ir FILE.ir [-p LETTERS] [--places]\n\n"
-                   "Parses and verifies an .ir file and prints it in the text form of docs/ir.md.\n\n"
-                   "  -p LETTERS  runs passes first, in this order; all of them in the order of this list are the "
-                   "pipeline:\n");
+            (void)printf(
+                "usage: spork ir FILE.ir [-p LETTERS] [--places]\n\n"
+                "Parses and verifies an .ir file and prints it in the text form of docs/ir.md.\n\n"
+                "  -p LETTERS  runs passes first, in this order; all of them in the order of this list are the "
+                "pipeline:\n");
             for (unsigned k = 0; k < pass_count; k++)
                 (void)printf("                %c  %s\n", pass_info[k].letter, pass_info[k].doc);
             (void)printf("  --places    prints the source places as well\n");
@@ -109,10 +110,11 @@ int cli_emit(int argc, char **argv)
     const char *what = NULL, *as = "msl";
     for (int i = 1; i < argc; i++) {
         if (cli_is_help(argv[i])) {
-            (void)printf("usage: spork emit FILE.py[:KERNEL] | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
-                   "Prints a kernel as Metal source (msl, the default) or IR. From a Python file, which is run as a\n"
-                   "module (not as __main__), a kernel is the name of a function under @sk.jit, and need not be named\n"
-                   "if there is only one. What the file itself prints goes to stderr.\n");
+            (void)printf(
+                "usage: spork emit FILE.py[:KERNEL] | FILE.ir[:KERNEL] [--as msl|ir]\n\n"
+                "Prints a kernel as Metal source (msl, the default) or IR. From a Python file, which is run as a\n"
+                "module (not as __main__), a kernel is the name of a function under @sk.jit, and need not be named\n"
+                "if there is only one. What the file itself prints goes to stderr.\n");
             return EXIT_FINE;
         }
         if (strcmp(argv[i], "--as") == 0) {
@@ -170,8 +172,8 @@ int cli_devices(int argc, char **argv)
 {
     if (argc > 1 && cli_is_help(argv[1])) {
         (void)printf("usage: spork devices\n\n"
-               "Lists the devices that kernels can run on here, the default first, and why others are missing.\n"
-               "SPORK_DEVICE=NAME chooses another default.\n");
+                     "Lists the devices that kernels can run on here, the default first, and why others are missing.\n"
+                     "SPORK_DEVICE=NAME chooses another default.\n");
         return EXIT_FINE;
     }
     if (argc > 1)

@@ -201,7 +201,7 @@ struct run {
     const struct interp_program *p;
     const struct interp_launch *l;
     const volatile int *stop;
-    int never_stop; /* 0: what `stop` points at if the launch gives none */
+    int never_stop;  /* 0: what `stop` points at if the launch gives none */
     struct mem *mem; /* working memory of the launch */
     struct region_memory *region;
     uint64_t loop_limit;
