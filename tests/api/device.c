@@ -1,5 +1,6 @@
 /* The host objects: launches in both forms, limits and refusals, commands, and every allocation failing in turn. */
 #include "check.h"
+#include "faulty.h"
 
 #include <stdlib.h>
 
@@ -225,39 +226,6 @@ static void test_commands(void)
 
 /* ---- every allocation fails once ---- */
 
-struct failing {
-    long left; /* allocations until one fails; negative: never */
-    long live;
-};
-
-static bool fails(struct failing *f)
-{
-    return f->left >= 0 && f->left-- == 0;
-}
-
-static void *allocate(void *user, size_t size)
-{
-    struct failing *const f = user;
-    if (fails(f))
-        return NULL;
-    f->live++;
-    return malloc(size);
-}
-
-static void *resize(void *user, void *p, size_t old, size_t size)
-{
-    (void)old;
-    return fails(user) ? NULL : realloc(p, size);
-}
-
-static void release(void *user, void *p, size_t size)
-{
-    struct failing *const f = user;
-    (void)size;
-    f->live--;
-    free(p);
-}
-
 /* Everything there is, from text to the result; the status of what failed first. */
 static sk_status everything(const sk_allocator *a, float *result)
 {
@@ -309,12 +277,12 @@ static void test_memory(void)
 {
     long k = 0;
     for (sk_status st = SK_ERR_MEMORY; st != SK_OK && k < 100000; k++) {
-        struct failing f = {.left = k};
-        const sk_allocator a = {allocate, resize, release, &f};
+        struct faulty f = {.left = k};
+        const sk_allocator a = faulty_allocator(&f);
         float result = 0;
         st = everything(&a, &result);
         CHECK(st == SK_ERR_MEMORY || (st == SK_OK && result == 42));
-        CHECK_EQ(f.live, 0);
+        CHECK(faulty_clean(&f));
         if (st != SK_OK && st != SK_ERR_MEMORY)
             break;
     }

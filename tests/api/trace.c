@@ -1,5 +1,6 @@
 /* Tracing through the public interface: kernels written in C, sticky errors, memory that runs out. */
 #include "check.h"
+#include "faulty.h"
 #include "spork/spork.h"
 
 #include <stdlib.h>
@@ -355,43 +356,10 @@ static void test_after_finish(void)
 
 /* ---- memory that runs out -------------------------------------------------------------------------------------------------- */
 
-struct failing {
-    long left; /* allocations until one fails; negative: never */
-    long live;
-};
-
-static bool fails(struct failing *f)
-{
-    return f->left >= 0 && f->left-- == 0;
-}
-
-static void *allocate(void *user, size_t size)
-{
-    struct failing *const f = user;
-    if (fails(f))
-        return NULL;
-    f->live++;
-    return malloc(size);
-}
-
-static void *resize(void *user, void *p, size_t old, size_t size)
-{
-    (void)old;
-    return fails(user) ? NULL : realloc(p, size);
-}
-
-static void release(void *user, void *p, size_t size)
-{
-    struct failing *const f = user;
-    (void)size;
-    f->live--;
-    free(p);
-}
-
 /* Traces everything; the text, or null where memory ran out. */
-static char *trace_with(struct failing *f)
+static char *trace_with(struct faulty *f)
 {
-    const sk_allocator alloc = {allocate, resize, release, f};
+    const sk_allocator alloc = faulty_allocator(f);
     sk_error err = {0};
     sk_module *m = NULL;
     const char *text = NULL;
@@ -415,20 +383,20 @@ static char *trace_with(struct failing *f)
         CHECK(sk_context_bytes(ctx) > strlen(text));
     }
     sk_context_destroy(ctx);
-    CHECK_EQ(f->live, 0);
+    CHECK(faulty_clean(f));
     return copy;
 }
 
 static void test_all_and_out_of_memory(void)
 {
-    struct failing f = {.left = -1};
+    struct faulty f = {.left = -1};
     char *const whole = trace_with(&f);
     CHECK(whole != NULL);
     if (!whole)
         return;
     long k = 0;
     for (char *text = NULL; !text && k < 100000; k++) {
-        f = (struct failing){.left = k};
+        f = (struct faulty){.left = k};
         text = trace_with(&f);
         if (text) {
             CHECK_EQ_STR(text, whole);

@@ -1,4 +1,5 @@
 /* interp_threads.c - the interpreter: barriers, atomics, faults, endless loops, stopping, refusals, out of memory. */
+#include "faulty.h"
 #include "unit/interp.h"
 
 #include <fenv.h>
@@ -676,28 +677,6 @@ static void several_threads(void)
 
 /* ---- out of memory ---------------------------------------------------------------------------------------------- */
 
-static long countdown;
-
-static void *scarce_allocate(void *user, size_t size)
-{
-    (void)user;
-    return countdown-- > 0 ? malloc(size) : NULL;
-}
-
-static void *scarce_resize(void *user, void *p, size_t old, size_t size)
-{
-    (void)user;
-    (void)old;
-    return countdown-- > 0 ? realloc(p, size) : NULL;
-}
-
-static void scarce_release(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 static sk_status compile_and_run(struct mem *scarce, const struct ir_module *m, const struct interp_launch *l,
                                  struct interp_program **p, sk_error *err)
 {
@@ -726,21 +705,25 @@ static void scarce_memory(void)
     const struct interp_launch l = {.threads = {64, 1, 1}, .threadgroup = {64, 1, 1}, .args = args};
     struct ir_module *m;
     struct mem scarce;
+    struct faulty f = {.for_good = true};
+    const sk_allocator a = faulty_allocator(&f);
     CHECK_EQ(ir_parse(&mem, text, strlen(text), "t", &m, &error), SK_OK);
-    mem_init(&scarce, &(sk_allocator){scarce_allocate, scarce_resize, scarce_release, NULL});
+    mem_init(&scarce, &a);
     for (long k = 0; k < 10000; k++) {
         struct interp_program *p = NULL;
         sk_error err = {0};
         sk_status status;
-        countdown = k;
+        f.left = k;
+        f.failed = false;
         MEM_GUARD(&scarce, &err, status, compile_and_run(&scarce, m, &l, &p, &err));
         interp_free(p);
         CHECK_EQ(scarce.live, 0);
+        CHECK(faulty_clean(&f));
         if (status == SK_OK)
             break;
         CHECK_EQ(status, SK_ERR_MEMORY);
     }
-    CHECK(countdown >= 0);
+    CHECK(!f.failed);
     ir_module_free(m);
 }
 

@@ -4,37 +4,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-
-/* ---- an allocator that fails at the n-th call ------------------------------------------------------------------ */
-
-struct faulty {
-    long calls, fail_at; /* fail_at 0: never */
-    size_t live;
-};
-
-static void *faulty_allocate(void *user, size_t size)
-{
-    struct faulty *const f = user;
-    void *const p = ++f->calls == f->fail_at ? NULL : malloc(size);
-    f->live += p ? size : 0;
-    return p;
-}
-
-static void faulty_release(void *user, void *p, size_t size)
-{
-    ((struct faulty *)user)->live -= size;
-    free(p);
-}
-
-static void *faulty_resize(void *user, void *p, size_t old_size, size_t size)
-{
-    void *const q = faulty_allocate(user, size);
-    if (q) {
-        memcpy(q, p, old_size < size ? old_size : size);
-        faulty_release(user, p, old_size);
-    }
-    return q;
-}
+#include "faulty.h"
 
 /* ---- tables ---------------------------------------------------------------------------------------------------- */
 
@@ -681,10 +651,11 @@ static sk_status guarded(struct failing *f, sk_error *err)
 
 static void test_out_of_memory(void)
 {
-    for (long k = 1;; k++) {
-        struct faulty counts = {.fail_at = k};
+    for (long k = 0;; k++) {
+        struct faulty counts = {.left = k};
         struct mem m;
-        mem_init(&m, &(sk_allocator){faulty_allocate, faulty_resize, faulty_release, &counts});
+        const sk_allocator a = faulty_allocator(&counts);
+        mem_init(&m, &a);
         struct failing f = {.mem = &m};
         sk_error err = {0};
         const sk_status status = guarded(&f, &err);
@@ -692,7 +663,7 @@ static void test_out_of_memory(void)
             CHECK(ir_module_bytes(f.module) < 1000000);
         ir_module_free(f.clone);
         ir_module_free(f.module);
-        CHECK_EQ(counts.live, 0);
+        CHECK(faulty_clean(&counts));
         CHECK_EQ(m.live, 0);
         if (status == SK_OK) {
             CHECK(k > 50);

@@ -1,4 +1,5 @@
 /* irbroken.c - broken modules, broken text and failing memory: verify and parse refuse them and do no harm. */
+#include "faulty.h"
 #include "unit/there_and_back.h"
 
 #include <stdlib.h>
@@ -379,30 +380,6 @@ static sk_status test_limits(struct mem *mem)
 
 /* ---- failing memory ---------------------------------------------------------------------------------------------- */
 
-struct faulty {
-    long count, fail_at;
-};
-
-static void *faulty_allocate(void *user, size_t size)
-{
-    struct faulty *const f = user;
-    return ++f->count == f->fail_at ? NULL : malloc(size);
-}
-
-static void *faulty_resize(void *user, void *p, size_t old_size, size_t size)
-{
-    struct faulty *const f = user;
-    (void)old_size;
-    return ++f->count == f->fail_at ? NULL : realloc(p, size);
-}
-
-static void faulty_release(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 /* Parses, verifies, prints; `out` and *m belong to the caller whatever happens. */
 static sk_status use_all(struct mem *mem, const struct buf *text, struct ir_module **m, struct buf *out, sk_error *err)
 {
@@ -421,10 +398,11 @@ static sk_status test_memory(struct mem *mem)
     struct ir_module *const original = small(mem);
     ir_print(original, &text, IR_PRINT_PLACES);
     ir_module_free(original);
-    for (long k = 1;; k++) {
-        struct faulty f = {.fail_at = k};
+    for (long k = 0;; k++) {
+        struct faulty f = {.left = k};
         struct mem odd;
-        mem_init(&odd, &(sk_allocator){faulty_allocate, faulty_resize, faulty_release, &f});
+        const sk_allocator a = faulty_allocator(&f);
+        mem_init(&odd, &a);
         struct ir_module *m = NULL;
         struct buf out;
         buf_init(&out, &odd);
@@ -434,7 +412,8 @@ static sk_status test_memory(struct mem *mem)
         ir_module_free(m);
         buf_free(&out);
         CHECK_EQ(odd.live, 0);
-        if (f.count < k) {
+        CHECK(faulty_clean(&f));
+        if (!f.failed) {
             CHECK_EQ(status, SK_ERR_INVALID);
             CHECK(k > 30);
             break;

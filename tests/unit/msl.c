@@ -1,6 +1,7 @@
 /* msl.c - the Metal printer: literals, names, precedence, the map of lines, and running out of memory. Whole kernels are
  * the text tests in tests/msl. */
 #include "check.h"
+#include "faulty.h"
 
 #include <stdlib.h>
 
@@ -198,28 +199,6 @@ static sk_status check_lines(sk_error *err)
 
 /* ---- out of memory ------------------------------------------------------------------------------------------------ */
 
-static long left; /* allocations until one fails; negative: none does */
-
-static void *allocate(void *user, size_t size)
-{
-    (void)user;
-    return left-- == 0 ? NULL : malloc(size);
-}
-
-static void *resize(void *user, void *p, size_t old, size_t size)
-{
-    (void)user;
-    (void)old;
-    return left-- == 0 ? NULL : realloc(p, size);
-}
-
-static void release(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 static void out_of_memory(void)
 {
     static const char ir[] =
@@ -227,8 +206,8 @@ static void out_of_memory(void)
         "kernel k(o: device i32, n: i32) {\n  loop (%i.0: i32 = 0:i32) {\n    %1 = lt bool %i.0, %n\n"
         "    if %1 {\n      %2 = call i32 @f(%i.0, %n)\n      store %o, %2\n"
         "      %3 = add i32 %i.0, 1:i32\n      br 1 %3\n    }\n  }\n}\n";
-    static const sk_allocator failing = {allocate, resize, release, NULL};
-    left = -1;
+    struct faulty f = {.left = -1};
+    const sk_allocator failing = faulty_allocator(&f);
     mem_init(&mem, &failing);
     sk_status status = SK_ERR_MEMORY;
     for (long n = 0; status == SK_ERR_MEMORY && n < 10000; n++) {
@@ -236,19 +215,21 @@ static void out_of_memory(void)
         struct msl_lines lines = {0};
         struct ir_module *volatile module = NULL;
         sk_error err = {0};
-        left = -1;
+        f.left = -1;
         buf_init(&out, &mem);
         MEM_GUARD(&mem, &err, status, ir_parse(&mem, ir, sizeof ir - 1, "test.ir", (struct ir_module **)&module, &err));
         CHECK_EQ(status, SK_OK);
-        left = n;
+        f.left = n;
         MEM_GUARD(&mem, &err, status, msl_print((struct ir_module *)module, 0, &out, &lines, &err));
-        left = -1;
+        f.left = -1;
         buf_free(&out);
         VEC_FREE(&mem, &lines.place);
         ir_module_free((struct ir_module *)module);
         CHECK_EQ(mem.live, 0);
+        CHECK(faulty_clean(&f));
     }
     CHECK_EQ(status, SK_OK);
+    mem_init(&mem, NULL);
 }
 
 int main(void)

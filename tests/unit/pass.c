@@ -1,5 +1,6 @@
 /* Passes from C: inlining, the pipeline's errors, memory that runs out, time that does not run away. */
 #include "check.h"
+#include "faulty.h"
 #include "ir/ir.h"
 #include "pass/pass.h"
 
@@ -130,28 +131,6 @@ static void test_limits(void)
 
 /* ---- memory ---- */
 
-static long left; /* allocations until one fails */
-
-static void *allocate(void *user, size_t size)
-{
-    (void)user;
-    return left-- > 0 ? malloc(size) : NULL;
-}
-
-static void *resize(void *user, void *p, size_t old, size_t size)
-{
-    (void)user;
-    (void)old;
-    return left-- > 0 ? realloc(p, size) : NULL;
-}
-
-static void release(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 static const char everything[] =
     "func f(x: u32) -> u32 {\n"
     "  %0 = mul u32 %x, 2:u32\n"
@@ -199,22 +178,25 @@ static sk_status inline_and_run(struct ir_module *m)
 static void test_memory(void)
 {
     struct mem small;
-    mem_init(&small, &(sk_allocator){allocate, resize, release, NULL});
+    struct faulty f = {.for_good = true};
+    const sk_allocator a = faulty_allocator(&f);
+    mem_init(&small, &a);
     sk_status status = SK_ERR_MEMORY;
     long k = 0;
     for (; status != SK_OK && k < 10000; k++) {
         struct ir_module *volatile m = NULL;
         struct ir_module *parsed = NULL;
-        left = 1 << 20;
+        f.left = -1;
         MEM_GUARD(&small, &err, status, ir_parse(&small, everything, sizeof everything - 1, "m.ir", &parsed, &err));
         CHECK_EQ(status, SK_OK);
         m = parsed;
-        left = k;
+        f.left = k;
         sk_error_clear(&err);
         MEM_GUARD(&small, &err, status, inline_and_run(m));
         CHECK(status == SK_OK || status == SK_ERR_MEMORY);
         ir_module_free(m);
         CHECK_EQ(small.live, 0);
+        CHECK(faulty_clean(&f));
     }
     CHECK(k > 20);
     CHECK_EQ(status, SK_OK);
