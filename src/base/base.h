@@ -4,7 +4,8 @@
  * a recovery point. Code below a recovery point never tests for a null pointer: when memory runs out, control
  * jumps to the point, and the public entry that set it returns SK_ERR_MEMORY.
  * Rules:
- *  1. Only public entry points (and the Python extension through them) set recovery points: MEM_GUARD.
+ *  1. Public entry points (and the Python extension through them) set recovery points: MEM_GUARD. Below them only those do
+ *     that must undo something before the jump goes on: a half-made module, the text form's scratch, the float environment.
  *  2. Between a recovery point and an allocation no lock is held and nothing is owned that only a local names:
  *     what is allocated hangs on an arena or on an object that the caller destroys.
  *  3. An object that could be left half-built by a jump marks itself broken (see `trace`, sticky errors).
