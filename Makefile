@@ -24,6 +24,7 @@ fuzz: all
 
 bench: all
 	@$(PYTHON_ENV) bench/run.py
+	@$(PYTHON_ENV) bench/cpu.py
 
 demo: all
 	@$(PYTHON_ENV) examples/matrix_add.py

@@ -48,7 +48,7 @@ ROWS = [
 
 def programs(build):
     """(name, command, its environment), each run once a round."""
-    python = dict(os.environ, PYTHONPATH=str(build / "python"))
+    python = dict(os.environ, PYTHONPATH=str(build / "python"), SPORK_DEVICE="interp")
     return [
         ("trace", [build / "bench/bench-trace", "10"], None),
         ("launch", [build / "bench/bench-launch"], None),

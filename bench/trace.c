@@ -106,6 +106,8 @@ static sk_status parts(struct mem *mem, const char *text, size_t n, unsigned rou
 
         copy = ir_module_clone(mem, m);
         for (unsigned p = 0; p < pass_count; p++) {
+            if (!pass_info[p].pipeline)
+                continue;
             char row[16] = "pass ";
             const char letters[2] = {pass_info[p].letter, 0};
             row[5] = letters[0];

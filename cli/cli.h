@@ -14,6 +14,7 @@ int cli_ir(int argc, char **argv);
 int cli_emit(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_devices(int argc, char **argv);
+int cli_cache(int argc, char **argv);
 
 /* "file:line:column: error: message" on stderr, the parts that are known; returns EXIT_FAILED. */
 int cli_error(const sk_error *err);

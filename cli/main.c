@@ -10,9 +10,10 @@ static const struct {
     const char *doc;
 } commands[] = {
     {"run", cli_run, "run a kernel of an .ir file on arrays"},
-    {"emit", cli_emit, "print a kernel as Metal source or IR"},
+    {"emit", cli_emit, "print a kernel as Metal source, IR, LLVM IR or instructions"},
     {"ir", cli_ir, "check an .ir file, run passes on it, print it"},
     {"devices", cli_devices, "list what kernels can run on here"},
+    {"cache", cli_cache, "list or remove the compiled kernels kept on disk"},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

@@ -1,10 +1,12 @@
-/* diff.c - fuzz_diff: random programs through random passes.
+/* diff.c - fuzz_diff: random programs through random passes, and on the CPU device.
  *
  *     fuzz_diff seed:N...          these programs
  *     fuzz_diff --seconds S        new ones for S seconds, from --base N on (a number of the clock's unless given)
  *     fuzz_diff --count N          the first N from the base
  *     fuzz_diff --print seed:N     prints the program's text
  *     fuzz_diff --ir FILE seed:N   the text in FILE in place of the program, with its arguments
+ *     fuzz_diff --only-cpu N ...   each program N ways on the CPU device, and no passes
+ *     fuzz_diff --fork ...         every check in a process of its own: what crashes is reduced, too
  *
  * Exits with 1 at the first failure, having written the smallest program it could find that fails.
  */
@@ -24,6 +26,7 @@ static const char *program_name;
 struct options {
     const char *ir, *out;
     bool print, reduce, good;
+    char replay[40]; /* options that decide what is found */
     struct ir_module *module; /* of --ir */
 };
 
@@ -32,6 +35,8 @@ struct options {
 static void say_crash(void)
 {
     char text[200];
+    if (diff_fork)
+        return; /* the parent says it */
     const int n =
         snprintf(text, sizeof text, "\ncrashed at\n    %s seed:%llu\n", program_name, (unsigned long long)current);
     (void)!write(STDERR_FILENO, text, (size_t)n);
@@ -50,7 +55,7 @@ static void on_alarm(int number)
     if (diff_stop)
         on_crash(SIGABRT); /* it did not listen */
     diff_stop = 1;
-    (void)alarm(LAUNCH_SECONDS);
+    (void)alarm(diff_fork ? 1 : LAUNCH_SECONDS);
 }
 
 /* Of the sanitizers' run time, where it is linked in. */
@@ -83,7 +88,7 @@ static void write_failure(struct mem *mem, const struct options *o, const struct
     struct buf text;
     buf_init(&text, mem);
     ir_print(m, &text, 0);
-    fprintf(file, "# %s --ir THIS seed:%llu\n# passes %s: %s\n%s", program_name, (unsigned long long)seed,
+    fprintf(file, "# %s%s --ir THIS seed:%llu\n# passes %s: %s\n%s", program_name, o->replay, (unsigned long long)seed,
             *f->letters ? f->letters : "none", f->what, buf_text(&text));
     (void)fclose(file);
     buf_free(&text);
@@ -108,12 +113,10 @@ static bool one(struct mem *mem, const struct options *o, uint64_t seed)
         fputs(buf_text(&text), stdout);
         buf_free(&text);
     }
-    diff_stop = 0;
-    (void)alarm(LAUNCH_SECONDS);
-    const bool good = diff_check(mem, &p, p.m, seed, &f);
+    const bool good = diff_check_apart(mem, &p, p.m, seed, LAUNCH_SECONDS, &f);
     if (!good) {
-        printf("FAIL seed:%llu, passes %s: %s\n  replay: %s seed:%llu\n", (unsigned long long)seed,
-               *f.letters ? f.letters : "none", f.what, program_name, (unsigned long long)seed);
+        printf("FAIL seed:%llu, passes %s: %s\n  replay: %s%s seed:%llu\n", (unsigned long long)seed,
+               *f.letters ? f.letters : "none", f.what, program_name, o->replay, (unsigned long long)seed);
         (void)fflush(stdout);
         struct ir_module *const small = o->reduce ? diff_reduce(mem, &p, seed, &f) : ir_module_clone(mem, p.m);
         write_failure(mem, o, small, seed, &f);
@@ -165,15 +168,25 @@ static sk_status run(struct mem *mem, struct options *o, int argc, char **argv, 
             o->print = true;
         else if (strcmp(argv[i], "--no-reduce") == 0)
             o->reduce = false;
+        else if (strcmp(argv[i], "--fork") == 0)
+            diff_fork = true;
+        else if (strcmp(argv[i], "--only-cpu") == 0 && more) {
+            diff_only_cpu = true;
+            diff_ways = (unsigned)strtoul(argv[++i], NULL, 10);
+            (void)snprintf(o->replay, sizeof o->replay, " --only-cpu %u", diff_ways);
+        }
         else {
             fprintf(stderr, "usage: fuzz_diff seed:N... | [--seconds S] [--count N] [--base N] [--print] [--no-reduce] "
-                            "[--ir FILE] [--out FILE]\n");
+                            "[--only-cpu WAYS] [--fork] [--ir FILE] [--out FILE]\n");
             *good = false;
             return SK_OK;
         }
     }
     if (o->ir && !load(mem, o))
         *good = false;
+    sk_error err = {0};
+    if (llvm_open(mem, &diff_llvm, &err) != SK_OK)
+        printf("fuzz_diff: the CPU device is left out: %s\n", err.message);
     if (done) {
         for (int i = 1; i < argc && *good; i++)
             if (strncmp(argv[i], "seed:", 5) == 0)
@@ -186,6 +199,7 @@ static sk_status run(struct mem *mem, struct options *o, int argc, char **argv, 
                *good ? "no difference" : "FAILED");
     }
     ir_module_free(o->module);
+    llvm_close(diff_llvm);
     return SK_OK;
 }
 
@@ -196,6 +210,7 @@ int main(int argc, char **argv)
     bool *const good = &o.good;
     sk_status status = SK_OK;
     program_name = argv[0];
+    (void)setenv("SPORK_CACHE_DIR", "off", 1); /* every kernel is compiled */
     mem_init(&mem, NULL);
     watch();
     MEM_GUARD(&mem, NULL, status, run(&mem, &o, argc, argv, good));

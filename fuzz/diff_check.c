@@ -11,6 +11,9 @@
 #include "pass/pass.h"
 
 volatile int diff_stop;
+unsigned diff_ways = 1;
+bool diff_only_cpu;
+int diff_one_way = -1;
 
 struct result {
     sk_status status;
@@ -204,11 +207,15 @@ static bool check_module(struct check *c, const struct ir_module *m, uint64_t se
     if (pass_inline(base, c->p->kernel, 1u << 20, &err) != SK_OK || pass_run(base, prefix, &err) != SK_OK ||
         ir_verify(base, &err) != SK_OK)
         return failed(c, prefix, "the verifier refuses the program with its calls inlined: %s", err.message);
+    if (diff_only_cpu || diff_one_way >= 0)
+        return diff_cpu(c->mem, c->p, base, seed, diff_ways, c->f);
     run(c, base, 1, &lanes_least, &raw);
     if (raw.status != SK_OK && raw.status != SK_ERR_FAULT)
         return failed(c, prefix, "does not run: %s", raw.err.message);
     if (raw.status == SK_ERR_FAULT && !c->p->read_faults && !c->p->write_faults)
         return failed(c, prefix, "faults: %s", raw.err.message);
+    if (diff_llvm && !diff_cpu(c->mem, c->p, base, seed, diff_ways, c->f))
+        return false;
 
     for (unsigned k = 0; k < pass_count; k++) {
         letters[0] = pass_info[k].letter;
@@ -240,6 +247,7 @@ bool diff_check(struct mem *mem, const struct gen_program *p, const struct ir_mo
     struct mem *const temp = mem_temp(mem);
     struct check c = {temp, p, f};
     f->what[0] = f->letters[0] = 0;
+    f->way = -1;
     const bool good = check_module(&c, m, seed);
     mem_temp_end(temp);
     return good;

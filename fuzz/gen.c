@@ -123,10 +123,20 @@ static void inputs(struct gen *g, uint32_t func)
     }
 }
 
+/* Is it the same in a threadgroup that the grid cuts? */
+static bool hides_edges(enum attribute a)
+{
+    return a == ATTR_THREAD_POSITION_IN_GRID || a == ATTR_THREAD_POSITION_IN_THREADGROUP ||
+           a == ATTR_THREADGROUP_POSITION_IN_GRID || a == ATTR_DISPATCH_THREADS_PER_THREADGROUP ||
+           a == ATTR_THREADGROUPS_PER_GRID || a == ATTR_THREADS_PER_GRID;
+}
+
 static void attributes(struct gen *g, uint32_t func)
 {
     for (unsigned k = roll(g, 4); k > 0; k--) {
         const uint8_t a = (uint8_t)(1 + roll(g, ATTR_COUNT - 1));
+        if (g->p->masks_edges && !hides_edges((enum attribute)a))
+            continue;
         const enum scalar s = chance(g, 70) ? S_U32 : S_U16;
         const ir_type t = attr_info[a].vec && chance(g, 50) ? ir_type_vector(s, 2 + roll(g, 2)) : (ir_type)s;
         const uint32_t id =
@@ -164,6 +174,7 @@ static void kernel(struct gen *g)
     const uint32_t func = ir_func(g->m, ir_string(g->m, "fuzzed"), true, TYPE_VOID, 0);
     p->kernel = func;
     g->kernel = true;
+    g->exchanging = chance(g, 30);
     g->result = TYPE_VOID;
     g->b = (struct ir_builder){.m = g->m, .func = func, .region = g->m->funcs.at[func].region};
     g->m->funcs.at[func].no_contract = !p->contracts;
@@ -185,6 +196,8 @@ static void kernel(struct gen *g)
             parameter(g, func, "out", k + 1,
                       (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = out[k].elem, .kind = PARAM_BUFFER});
         argument(g, out[k].elem, n_threads * each[k], true)->output = true;
+        if (p->write_faults && chance(g, 30)) /* too short for the last threads */
+            p->arg[p->n_args - 1].size -= (1 + roll(g, (uint32_t)(n_threads * each[k]))) * (size_t)ir_type_at(g->m, out[k].elem)->size;
     }
     const uint32_t sums = parameter(
         g, func, "sums", 0, (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = TYPE_U32, .kind = PARAM_BUFFER});
@@ -198,7 +211,7 @@ static void kernel(struct gen *g)
         argument(g, t.elem, t.count, true)->output = true;
         VEC_PUSH(g->mem, &g->tallies, t);
     }
-    if (chance(g, 40))
+    if (chance(g, 40) && !p->masks_edges)
         threadgroup_memory(g, func, n_group, true);
     const ir_type wide = dims == 1 ? TYPE_U32 : ir_type_vector(S_U32, dims);
     const uint32_t position =
@@ -206,15 +219,18 @@ static void kernel(struct gen *g)
                   (struct param){.type = wide, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_POSITION_IN_GRID});
     const uint32_t size = parameter(
         g, func, "size", 0, (struct param){.type = wide, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREADS_PER_GRID});
-    g->lane = parameter(
-        g, func, "tid", 0,
-        (struct param){.type = TYPE_U32, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_INDEX_IN_THREADGROUP});
+    g->lane = 0;
+    if (!p->masks_edges)
+        g->lane = parameter(
+            g, func, "tid", 0,
+            (struct param){.type = TYPE_U32, .kind = PARAM_ATTRIBUTE, .attribute = ATTR_THREAD_INDEX_IN_THREADGROUP});
     gen_push(g, position, false);
     gen_push(g, size, true);
-    gen_push(g, g->lane, false);
+    if (g->lane)
+        gen_push(g, g->lane, false);
     attributes(g, func);
 
-    if (chance(g, 40))
+    if (chance(g, 40) && !p->masks_edges)
         threadgroup_memory(g, func, n_group, false);
     if (chance(g, 40)) {
         struct tally t = {.elem = integer_for_atomics(g), .count = 1 + roll(g, 3), .op = tally_op(g), .readable = true};
@@ -222,7 +238,7 @@ static void kernel(struct gen *g)
             ir_node(&g->b, OP_ALLOC, TYPE_POINTER(SPACE_THREADGROUP), 0, NULL, 0, ir_type_array(g->m, t.elem, t.count));
         VEC_PUSH(g->mem, &g->tallies, t);
     }
-    const uint32_t index = linear_index(g, dims, position, size);
+    const uint32_t index = g->index = linear_index(g, dims, position, size);
     for (unsigned k = 0; k < n_out; k++) {
         out[k].base =
             gen_node(g, OP_MUL, TYPE_U32, 2, (const uint32_t[]){index, ir_const(g->m, TYPE_U32, each[k])}, 0, 0);
@@ -260,7 +276,7 @@ static void function(struct gen *g)
     g->kernel = false;
     g->uniform = false;
     g->result = c.result;
-    g->lane = 0;
+    g->lane = g->index = 0;
     for (unsigned k = roll(g, 5); k > 0; k--) {
         struct memory x = {0};
         c.type[c.n] = gen_type(g);
@@ -284,7 +300,7 @@ static void function(struct gen *g)
     g->acc = c.result == TYPE_U32 ? ir_node(&g->b, OP_VAR, TYPE_U32, 1, &zero, 0, 0) : 0;
     g->budget = 2 + roll(g, 20);
     gen_region(g, g->b.region, END_FUNCTION);
-    g->values.n = g->vars.n = g->memories.n = 0;
+    g->values.n = g->vars.n = g->memories.n = g->known.n = 0;
     g->callee[g->n_callees++] = c;
 }
 
@@ -304,8 +320,9 @@ void gen_program(struct mem *mem, uint64_t seed, struct gen_program *out)
     gen_tables(g);
     g->file = ir_string(g->m, "fuzz.py");
     out->contracts = chance(g, 30);
-    out->read_faults = chance(g, 12);
-    out->write_faults = chance(g, 8);
+    out->write_faults = chance(g, 12);
+    out->read_faults = out->write_faults || chance(g, 15);
+    out->masks_edges = chance(g, 20);
     for (unsigned k = roll(g, 5); k > 0; k--)
         gen_new_aggregate(g);
     for (unsigned k = chance(g, 50) ? roll(g, 4) : 0; k > 0; k--)

@@ -33,6 +33,7 @@ struct gen_program {
     bool contracts;    /* contraction may change results: compare only what was contracted at the same point */
     bool read_faults;  /* may read out of bounds: a fault may go with the value's use */
     bool write_faults; /* may write out of bounds */
+    bool masks_edges;  /* threads of a threadgroup that the grid cuts see nothing of it */
 };
 
 /* Recovery of memory is the caller's. Ended by gen_free. */

@@ -97,6 +97,7 @@ static void repeat(struct gen *g)
 void gen_region(struct gen *g, uint32_t region, enum ending end)
 {
     const uint32_t outer = g->b.region, n_values = g->values.n, n_vars = g->vars.n, n_memories = g->memories.n;
+    const uint32_t n_known = g->known.n;
     const bool uniform = g->uniform;
     g->b.region = region;
     gen_statements(g, end == END_FUNCTION || end == END_KERNEL ? g->budget : 1 + roll(g, 6));
@@ -118,6 +119,7 @@ void gen_region(struct gen *g, uint32_t region, enum ending end)
     g->values.n = n_values;
     g->vars.n = n_vars;
     g->memories.n = n_memories;
+    g->known.n = n_known;
     g->uniform = uniform;
 }
 
@@ -169,11 +171,21 @@ static void block(struct gen *g)
 static void branch(struct gen *g)
 {
     const bool uniform = g->uniform, same = uniform && chance(g, 50);
-    const uint32_t c = gen_condition(g, same);
+    const uint32_t n_known = g->known.n;
+    uint32_t c = 0;
+    if (!same && chance(g, 25)) { /* what the region then knows */
+        const ir_type t = (ir_type[]){TYPE_U32, TYPE_U64, S_U16}[roll(g, 3)];
+        const struct below b = {g->lane && t == TYPE_U32 && chance(g, 30) ? g->lane : gen_value(g, t), 1 + roll(g, 40)};
+        c = gen_op2(g, OP_LT, TYPE_BOOL, b.node, ir_const(g->m, t, b.limit));
+        VEC_PUSH(g->mem, &g->known, b);
+    } else {
+        c = gen_condition(g, same);
+    }
     const uint32_t node = ir_construct(&g->b, OP_IF, 1, &c, 2);
     const bool with_else = open_label(g, node, true)->n > 0 || chance(g, 50);
     g->uniform = uniform && gen_same(g, c);
     gen_region(g, ir_region(g->m, node, 0), END_CONSTRUCT);
+    g->known.n = n_known;
     if (with_else)
         gen_region(g, ir_region(g->m, node, 1), END_CONSTRUCT);
     close_label(g, uniform);
@@ -214,6 +226,7 @@ static void choice(struct gen *g)
 struct count { /* a loop's counter: its node, and the value that it does not reach */
     uint32_t loop, counter, limit;
     ir_type type;
+    bool negative; /* it begins below 0 */
 };
 
 /* A loop with its counter and up to three more parameters; its label is open, the builder in its region. */
@@ -227,7 +240,8 @@ static struct count open_loop(struct gen *g, bool together)
         l.type[k] = gen_type(g);
         in[1 + k] = gen_value(g, l.type[k]);
     }
-    c.limit = ir_const(g->m, c.type, roll(g, 5));
+    c.negative = negative;
+    c.limit = ir_const(g->m, c.type, roll(g, g->n_labels < 2 && chance(g, 20) ? 40 : 5));
     if (chance(g, 30)) {
         const uint32_t x = gen_value(g, c.type);
         if (!together || gen_same(g, x))
@@ -273,11 +287,15 @@ static void repeat_if(struct gen *g, unsigned loop, uint32_t condition, uint32_t
     const uint32_t outer = g->b.region, n_values = g->values.n;
     open_label(g, node, false)->guard = g->label[loop].together;
     g->b.region = ir_region(g->m, node, 0);
+    const uint32_t n_known = g->known.n;
+    if (!next && ir_at(g->m, c->limit)->op == OP_CONST && !c->negative && ir_at(g->m, c->limit)->imm > 0)
+        VEC_PUSH(g->mem, &g->known, ((struct below){c->counter, ir_at(g->m, c->limit)->imm}));
     g->label[loop].next = next ? next : next_count(g, c);
     gen_region(g, ir_region(g->m, node, 0), END_REPEAT);
     g->label[loop].next = 0;
     g->b.region = outer;
     g->values.n = n_values;
+    g->known.n = n_known;
     if (chance(g, 15))
         gen_region(g, ir_region(g->m, node, 1), END_CONSTRUCT);
     close_label(g, uniform);

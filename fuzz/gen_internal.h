@@ -24,6 +24,11 @@ struct tally {
     bool readable; /* after a barrier: threadgroup memory */
 };
 
+struct below {
+    uint32_t node;
+    uint64_t limit;
+};
+
 struct label { /* an open construct */
     uint32_t node;
     bool loop;
@@ -66,8 +71,11 @@ struct gen {
     enum op elementwise[OP_COUNT], collective[OP_COUNT];
     unsigned n_elementwise, n_collective;
     unsigned budget; /* statements left */
+    bool exchanging; /* many barriers */
     uint32_t acc;    /* a u32 local that takes up values */
-    uint32_t lane;   /* thread_index_in_threadgroup as u32; 0 in functions */
+    uint32_t lane;   /* thread_index_in_threadgroup as u32; 0 in functions, and where edges are to be masked */
+    VEC(struct below) known; /* what is below a number where the code at hand is run */
+    uint32_t index;  /* the thread's number in the grid; 0 in functions */
     bool uniform;    /* all live threads of the threadgroup come here together */
     bool kernel, small_loops;
     ir_type result; /* of the function */
@@ -100,6 +108,7 @@ uint32_t gen_op1(struct gen *g, enum op op, ir_type t, uint32_t a);
 uint32_t gen_op2(struct gen *g, enum op op, ir_type t, uint32_t a, uint32_t b);
 uint32_t gen_value(struct gen *g, ir_type t);
 uint32_t gen_condition(struct gen *g, bool same);
+uint32_t gen_linear(struct gen *g);                /* an integer, often as indices are made of positions */
 uint32_t gen_below(struct gen *g, uint64_t count); /* an integer value from 0 to count - 1 */
 void gen_sink(struct gen *g, uint32_t id);         /* mixes a value into the accumulator */
 void gen_value_statement(struct gen *g);

@@ -34,7 +34,10 @@ static uint32_t wild_index(struct gen *g)
 /* The address of an element or of something in it; *t is its type. `wild`: may lie outside. */
 static uint32_t address(struct gen *g, const struct memory *x, bool wild, ir_type *t)
 {
-    uint32_t index = gen_below(g, x->count);
+    /* Where no other thread's elements lie near, any index will do. */
+    const bool any = wild && (x->uniform || x->space == SPACE_THREAD) && chance(g, 60);
+    uint32_t index = any ? gen_linear(g) : gen_below(g, x->count);
+    wild = wild && !any;
     if (x->base) {
         index = ir_at(g->m, index)->type == TYPE_U32 ? index : gen_op1(g, OP_CONVERT, TYPE_U32, index);
         index = gen_op2(g, OP_ADD, TYPE_U32, x->base, index);
@@ -231,6 +234,8 @@ static void shared_atomic(struct gen *g)
 
 static void collective(struct gen *g)
 {
+    if (g->p->masks_edges)
+        return;
     const enum op op = g->collective[roll(g, g->n_collective)];
     const struct op_info *const x = &op_info[op];
     uint32_t in[3] = {0};
@@ -269,7 +274,7 @@ static void barrier(struct gen *g, unsigned memory)
 /* Each thread writes its element; after a barrier all read all. */
 static void exchange(struct gen *g)
 {
-    if (!g->uniform || !g->kernel)
+    if (!g->uniform || !g->kernel || g->p->masks_edges)
         return;
     if (g->tallies.n && chance(g, 30)) {
         const struct tally x = g->tallies.at[roll(g, g->tallies.n)];
@@ -305,7 +310,7 @@ static void exchange(struct gen *g)
 
 static void fence(struct gen *g)
 {
-    if (chance(g, 50))
+    if (chance(g, 50) && !g->p->masks_edges)
         ir_node(&g->b, OP_SIMDGROUP_BARRIER, TYPE_VOID, 0, NULL, roll(g, 16) << NODE_MEMORY_SHIFT, 0);
     else
         ir_node(&g->b, OP_FENCE, TYPE_VOID, 0, NULL, order_flags(g, OP_FENCE) | roll(g, 16) << NODE_MEMORY_SHIFT, 0);
@@ -359,7 +364,10 @@ void gen_statement(struct gen *g)
         {1, fence},
         {4, call},
     };
-    gen_choose(g, kind, sizeof kind / sizeof *kind);
+    if (g->exchanging && g->kernel && chance(g, 12))
+        exchange(g);
+    else
+        gen_choose(g, kind, sizeof kind / sizeof *kind);
     if (g->values.n && chance(g, 12)) {
         const uint32_t id = g->values.at[g->values.n - 1];
         if (!ir_type_is_pointer(ir_at(g->m, id)->type))

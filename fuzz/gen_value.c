@@ -255,6 +255,14 @@ uint32_t gen_below(struct gen *g, uint64_t count)
 {
     if (count == 1 || chance(g, 15))
         return ir_const(g->m, gen_scalar_type(g, CLASS_SU), roll(g, count < 100 ? (uint32_t)count : 100u));
+    if (g->known.n && chance(g, 50)) {
+        const struct below b = g->known.at[roll(g, g->known.n)];
+        const ir_type t = ir_at(g->m, b.node)->type;
+        if (b.limit <= count && chance(g, 60))
+            return b.node;
+        if (2 * b.limit <= count && scalar_info[t].bits >= 32)
+            return gen_op2(g, OP_ADD, t, gen_op2(g, OP_MUL, t, b.node, ir_const(g->m, t, 2)), ir_const(g->m, t, roll(g, 2)));
+    }
     const uint32_t c = ir_const(g->m, TYPE_U32, count);
     const uint32_t x = gen_value(g, TYPE_U32);
     switch (roll(g, 3)) {
@@ -325,6 +333,55 @@ static void elementwise(struct gen *g)
     if ((op == OP_ADD || op == OP_SUB || op == OP_MUL) && chance(g, 10))
         flags = NODE_NO_CONTRACT;
     gen_node(g, op, x->rule == RULE_COMPARE ? ir_type_with(t, S_BOOL) : t, (unsigned)x->n, in, flags, 0);
+}
+
+/* Integers of which the lanes of a bundle differ by a constant, or nearly: a position times a stride, shifted, cut, narrowed,
+ * with something the same for all. */
+uint32_t gen_linear(struct gen *g)
+{
+    uint32_t x = g->lane && chance(g, 50) ? g->lane : g->index;
+    if (!x || chance(g, 20))
+        x = gen_value(g, (ir_type[]){TYPE_U32, TYPE_I32, TYPE_U64, TYPE_I64}[roll(g, 4)]);
+    if (g->known.n && chance(g, 30)) /* a loop's counter, or so */
+        x = g->known.at[roll(g, g->known.n)].node;
+    for (unsigned n = 1 + roll(g, 4); n > 0; n--) {
+        ir_type t = ir_at(g->m, x)->type;
+        uint32_t c = chance(g, 70) ? ir_const(g->m, t, (uint64_t)(int64_t)((int32_t)roll(g, 12) - 3)) : gen_value(g, t);
+        if (chance(g, 5))
+            c = gen_constant(g, ir_type_scalar(t));
+        const ir_type to = (ir_type[]){TYPE_U32, TYPE_I32, TYPE_U64, TYPE_I64, S_U16, S_I16, S_U8, S_I8}[roll(g, 8)];
+        switch (roll(g, 11)) {
+        case 0:
+        case 1: x = gen_op2(g, OP_MUL, t, x, c); break;
+        case 2:
+        case 3: x = gen_op2(g, OP_ADD, t, x, c); break;
+        case 4: x = gen_op2(g, OP_SUB, t, chance(g, 50) ? x : c, chance(g, 50) ? c : x); break;
+        case 5: x = gen_op2(g, chance(g, 50) ? OP_SHL : OP_SHR, t, x, ir_const(g->m, TYPE_U32, roll(g, 7))); break;
+        case 6:
+            x = gen_op2(g, OP_AND, t, x, ir_const(g->m, t, (uint64_t[]){1, 3, 7, 15, 31, 63, 255, 0xfffffff0u}[roll(g, 8)]));
+            break;
+        case 7: {
+            static const enum op divide[] = {OP_DIV_TRUNC, OP_DIV_FLOOR, OP_REM_TRUNC, OP_REM_FLOOR};
+            const uint64_t by[] = {2, 3, 4, 8, 16, 32, 5};
+            x = gen_op2(g, divide[roll(g, 4)], t, x, ir_const(g->m, t, by[roll(g, 7)]));
+            break;
+        }
+        case 8: x = gen_op2(g, chance(g, 50) ? OP_MIN : OP_MAX, t, x, c); break;
+        case 9: x = chance(g, 50) ? gen_op1(g, OP_NEG, t, x) : gen_op1(g, OP_NOT, t, x); break;
+        case 10:
+            if (to != t)
+                x = gen_op1(g, OP_CONVERT, to, x);
+            break;
+        }
+    }
+    if (chance(g, 50))
+        gen_sink(g, x);
+    return x;
+}
+
+static void linear(struct gen *g)
+{
+    (void)gen_linear(g);
 }
 
 /* Operations of which the simplifier knows something: by constants, by equal operands, twice. */
@@ -463,6 +520,6 @@ void gen_choose(struct gen *g, const struct gen_kind *kind, unsigned n)
 void gen_value_statement(struct gen *g)
 {
     static const struct gen_kind kind[] = {{22, elementwise}, {12, algebra}, {5, select_value},
-                                           {8, convert},      {10, parts},   {8, again}};
+                                           {8, convert},      {10, parts},   {8, again}, {10, linear}};
     gen_choose(g, kind, sizeof kind / sizeof *kind);
 }

@@ -1,10 +1,12 @@
 /* reduce.c - a failing program made smaller, for a person to read.
  *
- * Tries, from large to small: a construct or a statement gone (its values zero where they are used), a value zero, a condition
+ * Tries, from large to small: many statements gone, a construct or a statement gone (its values zero where they are used), a value zero, a condition
  * constant. What the verifier accepts and still fails is kept. Rounds end when none of it helps any more, or after a minute.
  */
 #include "fuzz/diff.h"
 
+#include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "pass/util.h"
@@ -99,28 +101,40 @@ static bool apply(struct ir_module *m, uint32_t id, enum trick trick)
     return false;
 }
 
-static bool attempt(struct reducer *r, uint32_t id, enum trick trick)
+bool diff_fork;
+
+static void child(struct mem *mem, const struct gen_program *p, const struct ir_module *m, uint64_t seed,
+                  unsigned seconds, struct diff_failure *f, int to)
 {
-    struct diff_failure f = {0};
-    sk_error err = {0};
-    if (os_nanoseconds() > r->end)
-        return false;
-    struct ir_module *const m = ir_module_clone(r->mem, r->best);
-    if (!apply(m, id, trick) || ir_verify(m, &err) != SK_OK) {
-        ir_module_free(m);
-        return false;
-    }
+    (void)alarm(seconds);
+    if (diff_check(mem, p, m, seed, f))
+        f->what[0] = 0;
+    _exit(write(to, f, sizeof *f) == (ssize_t)sizeof *f ? 0 : 1);
+}
+
+bool diff_check_apart(struct mem *mem, const struct gen_program *p, const struct ir_module *m, uint64_t seed,
+                      unsigned seconds, struct diff_failure *f)
+{
+    int ends[2], status = 0;
     diff_stop = 0;
-    (void)alarm(TRY_SECONDS);
-    /* The same kind of failure: its message begins alike. */
-    if (diff_check(r->mem, r->p, m, r->seed, &f) || strncmp(f.what, r->f->what, 6) != 0) {
-        ir_module_free(m);
-        return false;
+    if (!diff_fork || pipe(ends) != 0) {
+        (void)alarm(seconds);
+        return diff_check(mem, p, m, seed, f);
     }
-    ir_module_free(r->best);
-    r->best = m;
-    *r->f = f;
-    return true;
+    (void)fflush(stdout);
+    const pid_t pid = fork();
+    if (pid == 0)
+        child(mem, p, m, seed, seconds, f, ends[1]);
+    (void)close(ends[1]);
+    size_t n = 0;
+    for (ssize_t got = 1; got > 0 && n < sizeof *f; n += got > 0 ? (size_t)got : 0)
+        got = read(ends[0], (char *)f + n, sizeof *f - n);
+    (void)close(ends[0]);
+    (void)waitpid(pid, &status, 0);
+    if (n == sizeof *f)
+        return f->what[0] == 0;
+    (void)snprintf(f->what, sizeof f->what, "crashed: signal %d", WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    return false;
 }
 
 static bool attached(const struct ir_module *m, uint32_t id)
@@ -131,16 +145,47 @@ static bool attached(const struct ir_module *m, uint32_t id)
     return region != 0;
 }
 
+/* The trick on the nodes from `first` to `last`, the last first. */
+static bool attempt(struct reducer *r, uint32_t first, uint32_t last, enum trick trick)
+{
+    struct diff_failure f = {0};
+    sk_error err = {0};
+    bool changed = false;
+    if (os_nanoseconds() > r->end)
+        return false;
+    struct ir_module *const m = ir_module_clone(r->mem, r->best);
+    for (uint32_t id = last; id >= first; id--)
+        changed |= attached(m, id) && apply(m, id, trick);
+    if (!changed || ir_verify(m, &err) != SK_OK) {
+        ir_module_free(m);
+        return false;
+    }
+    /* The same kind of failure: its message begins alike. */
+    if (diff_check_apart(r->mem, r->p, m, r->seed, TRY_SECONDS, &f) || strncmp(f.what, r->f->what, 6) != 0) {
+        ir_module_free(m);
+        return false;
+    }
+    ir_module_free(r->best);
+    r->best = m;
+    *r->f = f;
+    return true;
+}
+
 struct ir_module *diff_reduce(struct mem *mem, const struct gen_program *p, uint64_t seed, struct diff_failure *f)
 {
     struct reducer r = {.mem = mem, .p = p, .seed = seed, .best = ir_module_clone(mem, p->m), .f = f};
-    r.end = os_nanoseconds() + REDUCE_SECONDS * (uint64_t)1000000000;
+    r.end = os_nanoseconds() + (diff_fork ? 4 : 1) * REDUCE_SECONDS * (uint64_t)1000000000;
+    diff_one_way = f->way;
+    for (uint32_t n = r.best->nodes.n / 2; n > 1; n /= 2)
+        for (uint32_t last = r.best->nodes.n - 1; last > n; last -= n)
+            (void)attempt(&r, last - n + 1, last, TRICK_DROP);
     for (bool progress = true; progress && os_nanoseconds() < r.end;) {
         progress = false;
         for (unsigned trick = 0; trick < TRICK_COUNT; trick++)
             for (uint32_t id = r.best->nodes.n - 1; id > 0; id--)
-                if (attached(r.best, id) && attempt(&r, id, (enum trick)trick))
+                if (attached(r.best, id) && attempt(&r, id, id, (enum trick)trick))
                     progress = true;
     }
+    diff_one_way = -1;
     return r.best;
 }

@@ -52,8 +52,24 @@ static int read_size(struct state *st, const char *what, PyObject *o, sk_size *o
     return 0;
 }
 
-int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, struct geometry *out)
+static int read_bounds(struct state *st, PyObject *o, bool *unchecked)
 {
+    *unchecked = o && PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, "off") == 0;
+    if (!o || *unchecked || (PyUnicode_Check(o) && PyUnicode_CompareWithASCIIString(o, "on") == 0))
+        return 0;
+    PyObject *shown = PyObject_Repr(o);
+    const char *text = shown ? PyUnicode_AsUTF8(shown) : NULL;
+    if (text)
+        (void)RAISE(st, LAUNCH_BOUNDS, text);
+    Py_XDECREF(shown);
+    return -1;
+}
+
+int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, PyObject *bounds,
+                  struct geometry *out)
+{
+    if (read_bounds(st, bounds, &out->unchecked) < 0)
+        return -1;
     if (grid == Py_None)
         grid = NULL;
     if (threads == Py_None)
@@ -71,6 +87,14 @@ int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject 
     out->threadgroup = (sk_size){out->grid.x < DEFAULT_GROUP ? out->grid.x : DEFAULT_GROUP, 1, 1};
     out->threadgroup.x += !out->threadgroup.x;
     return 0;
+}
+
+sk_size geometry_group(const sk_pipeline *pipeline, const struct geometry *g)
+{
+    sk_size group = g->threadgroup;
+    if (g->chosen && group.x > sk_pipeline_max_threads(pipeline))
+        group.x = sk_pipeline_max_threads(pipeline);
+    return group;
 }
 
 /* ---- the type ---------------------------------------------------------------------------------------------------- */
@@ -94,7 +118,7 @@ static int unknown_name(struct state *st, const struct kernel *k, PyObject *name
         return RAISE_INT(st, LAUNCH_DEVICE);
     signature_names(&k->sig, known, sizeof known);
     return RAISE_INT(st, UNKNOWN_ARGUMENT, PyUnicode_AsUTF8(k->name), PyUnicode_AsUTF8(name),
-                     "; a launch takes grid, threads and threadgroup, and the kernel ", known);
+                     "; a launch takes grid, threads, threadgroup and bounds, and the kernel ", known);
 }
 
 /* Puts arguments with names in their places; what is missing is left to kernel_launch. */
@@ -212,6 +236,24 @@ static PyObject *get_of_kernel(PyObject *self, void *name)
     return PyObject_GetAttrString(bound_of(self)->kernel, name);
 }
 
+static PyObject *get_bounds(PyObject *self, void *closure)
+{
+    (void)closure;
+    return PyUnicode_FromString(bound_of(self)->g.unchecked ? "off" : "on");
+}
+
+static PyObject *get_cpu_ir(PyObject *self, void *closure)
+{
+    (void)closure;
+    return kernel_code(STATE_OF(self), kernel_of(bound_of(self)->kernel), &bound_of(self)->g, SK_TEXT_LLVM);
+}
+
+static PyObject *get_cpu_asm(PyObject *self, void *closure)
+{
+    (void)closure;
+    return kernel_code(STATE_OF(self), kernel_of(bound_of(self)->kernel), &bound_of(self)->g, SK_TEXT_ASM);
+}
+
 static PyObject *bound_repr(PyObject *self)
 {
     PyObject *grid = get_grid(self, NULL), *group = get_threadgroup(self, NULL), *text = NULL;
@@ -230,7 +272,8 @@ static PyObject *bound_reduce(PyObject *self, PyObject *unused)
     PyObject *threads = get_threads(self, NULL), *grid = b->g.threads ? Py_NewRef(Py_None) : get_grid(self, NULL);
     PyObject *group = b->g.chosen ? Py_NewRef(Py_None) : get_threadgroup(self, NULL), *reduced = NULL;
     if (threads && grid && group)
-        reduced = Py_BuildValue("O(OOOO)", Py_TYPE(self), b->kernel, grid, group, threads);
+        reduced =
+            Py_BuildValue("O(OOOOs)", Py_TYPE(self), b->kernel, grid, group, threads, b->g.unchecked ? "off" : "on");
     Py_XDECREF(threads);
     Py_XDECREF(grid);
     Py_XDECREF(group);
@@ -240,12 +283,12 @@ static PyObject *bound_reduce(PyObject *self, PyObject *unused)
 static PyObject *bound_tp_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     struct state *st = state_of_type(type);
-    static char *names[] = {"kernel", "grid", "threadgroup", "threads", NULL};
-    PyObject *kernel, *grid = NULL, *threadgroup = NULL, *threads = NULL;
+    static char *names[] = {"kernel", "grid", "threadgroup", "threads", "bounds", NULL};
+    PyObject *kernel, *grid = NULL, *threadgroup = NULL, *threads = NULL, *bounds = NULL;
     struct geometry g;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OOO", names, st->type.kernel, &kernel, &grid, &threadgroup,
-                                     &threads) ||
-        geometry_read(st, grid, threads, threadgroup, &g) < 0)
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!|OOOO", names, st->type.kernel, &kernel, &grid, &threadgroup,
+                                     &threads, &bounds) ||
+        geometry_read(st, grid, threads, threadgroup, bounds, &g) < 0)
         return NULL;
     return bound_new(st, kernel_of(kernel), &g);
 }
@@ -258,6 +301,9 @@ static PyGetSetDef bound_getset[] = {
     {"grid", get_grid, NULL, "Threadgroups in the grid.", NULL},
     {"threadgroup", get_threadgroup, NULL, "Threads of a threadgroup.", NULL},
     {"threads", get_threads, NULL, "Threads in the grid if it was given so, else None.", NULL},
+    {"bounds", get_bounds, NULL, "\"on\": accesses are checked; \"off\": not where the device can leave it.", NULL},
+    {"cpu_ir", get_cpu_ir, NULL, "As the kernel's, for this threadgroup.", NULL},
+    {"cpu_asm", get_cpu_asm, NULL, "As the kernel's, for this threadgroup.", NULL},
     {"name", get_of_kernel, NULL, "The kernel's name.", "name"},
     {"metal_source", get_of_kernel, NULL, "As the kernel's.", "metal_source"},
     {"ir", get_of_kernel, NULL, "As the kernel's.", "ir"},

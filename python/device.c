@@ -1,6 +1,8 @@
 /* device.c - sk.devices(), sk.default_device(), and sk.Buffer: memory of a device, seen through the buffer protocol. */
 #include "state.h"
 
+#include <stdlib.h>
+
 int context_get(struct state *st)
 {
     sk_error err = {0};
@@ -21,6 +23,28 @@ int default_device_get(struct state *st)
         return 0;
     raise_error(st, &err);
     return -1;
+}
+
+const char *device_missing(struct state *st, const char *name)
+{
+    const size_t n = strlen(name);
+    const char *why;
+    for (size_t k = 0; (why = sk_device_missing(st->context, k)); k++)
+        if (strncmp(why, name, n) == 0 && strncmp(why + n, ": ", 2) == 0)
+            return why + n + 2;
+    return NULL;
+}
+
+int device_warn(struct state *st)
+{
+    const char *const asked = getenv("SPORK_DEVICE");
+    if (st->warned || (asked && *asked))
+        return 0;
+    if (default_device_get(st) < 0)
+        return -1;
+    const char *const why = device_missing(st, "cpu");
+    st->warned = true;
+    return why && strcmp(sk_device_name(st->default_device), "interp") == 0 ? WARN(NO_LLVM, why) : 0;
 }
 
 /* ---- Device ------------------------------------------------------------------------------------------------------ */
@@ -118,6 +142,36 @@ static PyObject *default_device(PyObject *module, PyObject *unused)
     (void)unused;
     struct state *st = state_of_module(module);
     return default_device_get(st) < 0 ? NULL : device_new(st, st->default_device);
+}
+
+/* ---- threads of launches ----------------------------------------------------------------------------------------- */
+
+enum { MOST_THREADS = 256 };
+
+static PyObject *threads(PyObject *module, PyObject *unused)
+{
+    (void)unused;
+    struct state *st = state_of_module(module);
+    return default_device_get(st) < 0 ? NULL : PyLong_FromUnsignedLong(sk_device_threads(st->default_device));
+}
+
+static PyObject *set_threads(PyObject *module, PyObject *n)
+{
+    struct state *st = state_of_module(module);
+    struct tv x = tv_int(0);
+    if (n != Py_None) {
+        const int status = weak_number(st, n, &x);
+        if (status < 0)
+            return NULL;
+        if (status > 0 || x.kind != TV_INT)
+            return RAISE(st, THREADS_TYPE, type_name(n));
+        if (x.negative || x.magnitude < 1 || x.magnitude > MOST_THREADS)
+            return RAISE(st, THREADS_COUNT, (unsigned)MOST_THREADS);
+    }
+    if (default_device_get(st) < 0)
+        return NULL;
+    sk_device_set_threads(st->default_device, (uint32_t)x.magnitude);
+    Py_RETURN_NONE;
 }
 
 /* ---- Buffer ------------------------------------------------------------------------------------------------------ */
@@ -307,6 +361,12 @@ PyMethodDef device_methods[] = {
     {"devices", devices, METH_NOARGS, "devices($module, /)\n--\n\nThe devices that can be used here, the best first."},
     {"default_device", default_device, METH_NOARGS,
      "default_device($module, /)\n--\n\nThe device that launches use: SPORK_DEVICE, else the best."},
+    {"threads", threads, METH_NOARGS,
+     "threads($module, /)\n--\n\nThreads of this process that a launch may use: as set_threads says, else "
+     "SPORK_THREADS, else one for each processor."},
+    {"set_threads", set_threads, METH_O,
+     "set_threads($module, n, /)\n--\n\nHow many threads of this process launches may use from now on; None: as "
+     "many as at the start."},
     {"zeros", PY_METHOD(zeros), METH_FASTCALL | METH_KEYWORDS,
      "zeros($module, shape, dtype)\n--\n\nA zero-filled Buffer."},
     {"empty", PY_METHOD(empty), METH_FASTCALL | METH_KEYWORDS,

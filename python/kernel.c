@@ -172,6 +172,7 @@ static int kernel_trace_locked(struct state *st, struct kernel *k)
         return -1;
     }
     k->has_loop = module_has_loop(m->ir);
+    k->n_nodes = m->ir->nodes.n;
     k->module = m;
     return 0;
 }
@@ -202,9 +203,9 @@ static int kernel_compile_locked(struct state *st, struct kernel *k)
         PyErr_NoMemory();
         return -1;
     }
-    Py_BEGIN_ALLOW_THREADS status = compile(st->default_device, k->module, &library, &function, &pipeline, &err);
-    Py_END_ALLOW_THREADS for (unsigned i = 0; i < k->sig.n_args && status == SK_OK; i++) status =
-        sk_function_arg(function, i, &args[i], &err);
+    AWAY(st, status = compile(st->default_device, k->module, &library, &function, &pipeline, &err));
+    for (unsigned i = 0; i < k->sig.n_args && status == SK_OK; i++)
+        status = sk_function_arg(function, i, &args[i], &err);
     if (status != SK_OK) {
         sk_pipeline_release(pipeline);
         sk_function_release(function);
@@ -216,6 +217,8 @@ static int kernel_compile_locked(struct state *st, struct kernel *k)
     k->library = library;
     k->function = function;
     k->args = args;
+    k->on_cpu = strcmp(sk_device_name(st->default_device), "cpu") == 0;
+    k->may_uncheck = sk_device_unchecked(st->default_device);
     k->pipeline = pipeline;
     return 0;
 }
@@ -227,6 +230,17 @@ int kernel_prepare(struct state *st, struct kernel *k)
     if (kernel_lock(st, k) < 0)
         return -1;
     const int status = kernel_trace_locked(st, k) == 0 ? kernel_compile_locked(st, k) : -1;
+    kernel_unlock(k);
+    return status;
+}
+
+int kernel_trace(struct state *st, struct kernel *k)
+{
+    if (k->module)
+        return 0;
+    if (kernel_lock(st, k) < 0)
+        return -1;
+    const int status = kernel_trace_locked(st, k);
     kernel_unlock(k);
     return status;
 }
@@ -328,6 +342,8 @@ static PyObject *kernel_new(struct state *st, PyObject *fn, bool fast, bool no_c
     if (!k->lock || signature_read(st, fn, false, false, &k->sig) < 0 ||
         !(k->name = PyObject_GetAttr(fn, st->str.__name__)))
         Py_CLEAR(k);
+    else
+        expect_kernel(st, k);
     return (PyObject *)k;
 }
 
@@ -375,7 +391,7 @@ static PyObject *kernel_subscript(PyObject *self, PyObject *key)
     if (!PyTuple_Check(key) || PyTuple_GET_SIZE(key) != 2)
         return RAISE(st, GEOMETRY_ENTRIES, PyUnicode_AsUTF8(k->name),
                      PyTuple_Check(key) ? (unsigned)PyTuple_GET_SIZE(key) : 1u);
-    if (geometry_read(st, PyTuple_GET_ITEM(key, 0), NULL, PyTuple_GET_ITEM(key, 1), &g) < 0)
+    if (geometry_read(st, PyTuple_GET_ITEM(key, 0), NULL, PyTuple_GET_ITEM(key, 1), NULL, &g) < 0)
         return NULL;
     return bound_new(st, k, &g);
 }
@@ -392,22 +408,22 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kwargs)
 
 static PyObject *kernel_bind(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
-    static const struct arg_spec spec = {"bind", 0, 2, {"grid", "threadgroup", "threads"}};
+    static const struct arg_spec spec = {"bind", 0, 2, {"grid", "threadgroup", "threads", "bounds"}};
     struct state *st = STATE_OF(self);
-    PyObject *arg[3];
+    PyObject *arg[4];
     struct geometry g;
-    if (take_args(st, &spec, args, n, kwnames, arg) < 0 || geometry_read(st, arg[0], arg[2], arg[1], &g) < 0)
+    if (take_args(st, &spec, args, n, kwnames, arg) < 0 || geometry_read(st, arg[0], arg[2], arg[1], arg[3], &g) < 0)
         return NULL;
     return bound_new(st, kernel_of(self), &g);
 }
 
-/* launch(*args, threads= | grid=, threadgroup=, name=…): takes the geometry out and calls the bound kernel. */
+/* launch(*args, threads= | grid=, threadgroup=, bounds=, name=…): takes the geometry out and calls the bound kernel. */
 static PyObject *kernel_launch_method(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *kwnames)
 {
-    static const char *const names[] = {"grid", "threads", "threadgroup"};
+    static const char *const names[4] = {"grid", "threads", "threadgroup", "bounds"};
     struct state *st = STATE_OF(self);
     const Py_ssize_t n_kw = kwnames ? PyTuple_GET_SIZE(kwnames) : 0;
-    PyObject *size[3] = {NULL}, *bound = NULL, *others = NULL, *result = NULL;
+    PyObject *size[4] = {NULL}, *bound = NULL, *others = NULL, *result = NULL;
     struct geometry g;
     PyObject **all = PyMem_Malloc((size_t)(n + n_kw + 1) * sizeof(void *));
     Py_ssize_t n_others = 0;
@@ -418,17 +434,17 @@ static PyObject *kernel_launch_method(PyObject *self, PyObject *const *args, Py_
     for (Py_ssize_t i = 0; others && i < n_kw; i++) {
         PyObject *name = PyTuple_GET_ITEM(kwnames, i);
         unsigned j = 0;
-        while (j < 3 && PyUnicode_CompareWithASCIIString(name, names[j]) != 0)
+        while (j < 4 && PyUnicode_CompareWithASCIIString(name, names[j]) != 0)
             j++;
-        if (j < 3) {
+        if (j < 4) {
             size[j] = args[n + i];
             continue;
         }
         all[n + n_others] = args[n + i];
         PyTuple_SET_ITEM(others, n_others++, Py_NewRef(name));
     }
-    if (others && _PyTuple_Resize(&others, n_others) == 0 && geometry_read(st, size[0], size[1], size[2], &g) == 0 &&
-        (bound = bound_new(st, kernel_of(self), &g)))
+    if (others && _PyTuple_Resize(&others, n_others) == 0 &&
+        geometry_read(st, size[0], size[1], size[2], size[3], &g) == 0 && (bound = bound_new(st, kernel_of(self), &g)))
         result = PyObject_Vectorcall(bound, all, (size_t)n, n_others ? others : NULL);
     Py_XDECREF(bound);
     Py_XDECREF(others);
@@ -492,6 +508,18 @@ static PyObject *get_ir(PyObject *self, void *closure)
     return kernel_text(STATE_OF(self), kernel_of(self), &kernel_of(self)->ir, print_ir_locked);
 }
 
+static PyObject *get_cpu_ir(PyObject *self, void *closure)
+{
+    (void)closure;
+    return kernel_code(STATE_OF(self), kernel_of(self), NULL, SK_TEXT_LLVM);
+}
+
+static PyObject *get_cpu_asm(PyObject *self, void *closure)
+{
+    (void)closure;
+    return kernel_code(STATE_OF(self), kernel_of(self), NULL, SK_TEXT_ASM);
+}
+
 static PyObject *get_source_map(PyObject *self, void *closure)
 {
     (void)closure;
@@ -518,6 +546,11 @@ static PyMemberDef kernel_members[] = {
 static PyGetSetDef kernel_getset[] = {
     {"metal_source", get_metal, NULL, "The kernel in the Metal Shading Language.", NULL},
     {"ir", get_ir, NULL, "The kernel as IR text, as traced.", NULL},
+    {"cpu_ir", get_cpu_ir, NULL,
+     "The kernel as LLVM IR for the device cpu, as Spork writes it, for threadgroups of the size of the latest launch "
+     "there, else of 256 threads; a bound kernel's own has its threadgroup.",
+     NULL},
+    {"cpu_asm", get_cpu_asm, NULL, "The same as this processor's instructions, made by LLVM.", NULL},
     {"source_map", get_source_map, NULL, "Line of metal_source, from 1, to (file, line) of the Python source.", NULL},
     {"__name__", get_from_fn, NULL, NULL, "__name__"},
     {"__qualname__", get_from_fn, NULL, NULL, "__qualname__"},
@@ -526,12 +559,13 @@ static PyGetSetDef kernel_getset[] = {
     {0}};
 static PyMethodDef kernel_methods[] = {
     {"bind", PY_METHOD(kernel_bind), METH_FASTCALL | METH_KEYWORDS,
-     "bind($self, grid=None, threadgroup=None, *, threads=None)\n--\n\nThe kernel with its geometry: grid counts "
-     "threadgroups, threads counts threads."},
+     "bind($self, grid=None, threadgroup=None, *, threads=None, bounds='on')\n--\n\nThe kernel with its geometry: grid "
+     "counts threadgroups, threads counts threads. bounds='off' is for measuring: see launch."},
     {"launch", PY_METHOD(kernel_launch_method), METH_FASTCALL | METH_KEYWORDS,
-     "launch($self, /, *args, threadgroup=None, grid=None, threads=None, **kwargs)\n--\n\nRuns the kernel on a grid "
-     "of threadgroups, or on exactly so many threads; these need no threadgroup: it is 256 in x, or less where "
-     "there are fewer threads or the device takes fewer."},
+     "launch($self, /, *args, threadgroup=None, grid=None, threads=None, bounds='on', **kwargs)\n--\n\nRuns the kernel "
+     "on a grid of threadgroups, or on exactly so many threads; these need no threadgroup: it is 256 in x, or less "
+     "where there are fewer threads or the device takes fewer. bounds='off' leaves out the checks of accesses, for "
+     "measuring what they cost: one out of bounds may do anything then. The interpreter checks all the same."},
     {"__reduce__", kernel_reduce, METH_NOARGS, NULL},
     {0}};
 static PyType_Slot kernel_slots[] = {

@@ -51,29 +51,47 @@ struct kernel {
     unsigned long lock_thread; /* who holds it */
     sk_module *module;         /* null until traced */
     bool has_loop;
+    uint32_t n_nodes;
     PyObject *metal, *ir, *source_map; /* null until asked for */
     sk_library *library;
     sk_function *function;
     sk_pipeline *pipeline; /* null until launched */
     sk_arg_info *args;     /* sig.n_args, once there is a pipeline */
+    bool on_cpu;           /* the pipeline is of the device cpu */
+    bool may_uncheck;      /* its device takes launches that are not checked */
+    bool noted;            /* a warning said what the device had to say of the pipeline */
+    sk_size latest;        /* threadgroup of the latest launch on the cpu; x is 0 before */
 };
 static inline struct kernel *kernel_of(PyObject *o)
 {
     return (struct kernel *)o;
 }
 int kernel_prepare(struct state *st, struct kernel *k); /* traced and compiled afterwards */
+int kernel_trace(struct state *st, struct kernel *k);   /* traced afterwards */
 PyObject *kernel_metal(struct state *st, struct kernel *k);
 PyObject *kernel_source_map(struct state *st, struct kernel *k);
+
+/* ---- code.c ------------------------------------------------------------------------------------------------------ */
+
+struct geometry;
+/* Tells the default device what will be compiled: a few microseconds. Failures are no matter. */
+void expect_kernel(struct state *st, const struct kernel *k);
+/* The code on the device cpu, of the bound kernel's geometry, or (null) of the latest threadgroup. */
+PyObject *kernel_code(struct state *st, struct kernel *k, const struct geometry *g, sk_text kind);
 
 /* ---- bound.c ----------------------------------------------------------------------------------------------------- */
 
 struct geometry {
     sk_size grid, threadgroup; /* grid: threads if `threads` */
     bool threads, chosen;      /* chosen: no threadgroup was given; a launch cuts it to what the pipeline allows */
+    bool unchecked;            /* bounds="off" */
 };
 #define DEFAULT_GROUP 256u
-/* Geometry from the values of grid=, threads=, threadgroup=; null where not given. */
-int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, struct geometry *out);
+/* Geometry from the values of these names; null where not given. */
+int geometry_read(struct state *st, PyObject *grid, PyObject *threads, PyObject *threadgroup, PyObject *bounds,
+                  struct geometry *out);
+/* A threadgroup as the pipeline takes it. */
+sk_size geometry_group(const sk_pipeline *pipeline, const struct geometry *g);
 PyObject *bound_new(struct state *st, struct kernel *k, const struct geometry *g);
 
 /* ---- launch.c, args.c -------------------------------------------------------------------------------------------- */

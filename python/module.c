@@ -129,7 +129,9 @@ static void module_free(void *module)
     if (!st)
         return;
     (void)module_clear(module);
-    sk_context_destroy(st->context);
+    launch_helper_free(st->helper);
+    if (!st->away)
+        sk_context_destroy(st->context);
     st->context = NULL;
     arena_free(&st->text);
 }

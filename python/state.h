@@ -48,7 +48,7 @@ TYPE_TABLE(TYPE)
 #define NAME_TABLE(NAME)                                                                                               \
     NAME(__annotations__) NAME(__closure__) NAME(__defaults__) NAME(__dlpack__) NAME(__dlpack_device__)                \
     NAME(__globals__) NAME(__name__) NAME(__qualname__) NAME(cell_contents) NAME(co_argcount) NAME(co_cellvars)        \
-    NAME(co_code) NAME(co_exceptiontable) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
+    NAME(co_code) NAME(co_consts) NAME(co_exceptiontable) NAME(co_filename) NAME(co_firstlineno) NAME(co_flags) NAME(co_freevars) NAME(co_kwonlyargcount)      \
     NAME(co_lines) NAME(co_name) NAME(co_names) NAME(co_positions) NAME(co_varnames) NAME(dtype) NAME(f_locals) NAME(itemsize)       \
     NAME(kind) NAME(metal_attr) NAME(name) NAME(ndim) NAME(numpy) NAME(uint16) NAME(view) NAME(file) NAME(line)        \
     NAME(column)
@@ -66,6 +66,7 @@ TYPE_TABLE(TYPE)
 
 struct session;
 struct waiter;
+struct launch_helper;
 struct code_flow;
 struct rebind;
 
@@ -99,8 +100,11 @@ struct state {
     struct waiter *waiters;   /* threads that wait for a kernel (kernel.c) */
     uint64_t last_session;
     unsigned long main_thread;
-    sk_context *context;       /* made at first use */
-    sk_device *default_device; /* owned by the context */
+    sk_context *context;          /* made at first use */
+    sk_device *default_device;    /* owned by the context */
+    bool warned;                  /* of the missing cpu device */
+    struct launch_helper *helper; /* of the main thread; null until needed (launch.c) */
+    uint32_t away;                /* calls of the library under way without the GIL: see AWAY */
 };
 
 static inline struct state *state_of_module(PyObject *module)
@@ -308,9 +312,36 @@ PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *k
 PyObject *device_fn_new(PyObject *module, PyObject *fn);
 void device_fn_variants_free(struct session *s);
 
+/* Runs a call of the library without the GIL. A thread that Python does not wait for may be in one when the interpreter ends,
+ * and never comes back: then the context stays. */
+#define AWAY(st, expr)                                                                                                 \
+    do {                                                                                                               \
+        (st)->away++;                                                                                                  \
+        PyThreadState *const away_ = PyEval_SaveThread();                                                              \
+        (void)(expr);                                                                                                  \
+        PyEval_RestoreThread(away_);                                                                                   \
+        (st)->away--;                                                                                                  \
+    } while (0)
+
+/* ---- launch.c ---------------------------------------------------------------------------------------------------- */
+
+void launch_helper_free(struct launch_helper *h); /* null allowed */
+
 /* ---- device.c ---------------------------------------------------------------------------------------------------- */
 
 int context_get(struct state *st); /* makes st->context */
 int default_device_get(struct state *st);
+/* Why a device is not there, or null. Belongs to the context. */
+const char *device_missing(struct state *st, const char *name);
+/* Once a process: warns if kernels are interpreted because there is no LLVM. -1: the warning is an exception. */
+int device_warn(struct state *st);
+/* A row of errors.def as a RuntimeWarning at the caller's line. */
+#define WARN(id, ...)                                                                                                  \
+    __extension__({                                                                                                    \
+        sk_error warn_err_;                                                                                            \
+        warn_err_.status = SK_OK;                                                                                      \
+        (void)ERR(&warn_err_, id __VA_OPT__(, ) __VA_ARGS__);                                                          \
+        PyErr_WarnEx(PyExc_RuntimeWarning, warn_err_.message, 1);                                                      \
+    })
 
 #endif

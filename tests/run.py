@@ -10,6 +10,8 @@ lines (`#` in .ir, `//` in .metal):
     # the first line             for each line of stdout and stderr together
 
 In the output the path of the file reads as its bare name. `--bless` rewrites what follows EXPECT.
+Where a command is `spork run`, the test is run on the interpreter, which `--bless` takes, and as a test of its own on the
+device cpu: all devices print the same.
 
 A C test is the program that tests/meson.build makes of each tests/unit/*.c and tests/api/*.c; it passes by exiting 0.
 The last line printed is `N passed, N failed`, over everything that ran; the exit code is 1 if anything failed.
@@ -18,6 +20,7 @@ The last line printed is `N passed, N failed`, over everything that ran; the exi
 import argparse
 import difflib
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -33,6 +36,10 @@ TESTS = ROOT / "tests"
 FOLDERS = ["ir", "msl", "run", "err", "bug"]
 COMMENTS = {".ir": "#", ".metal": "//"}
 TIMEOUT = 120
+# Python tests whose results are the device's: they run on the default device and, once more, on the interpreter.
+LAUNCHING = [
+    "test_control.py", "test_kernels.py", "test_launch.py", "test_maths.py", "test_memory.py", "test_simd.py", "test_values.py",
+]  # fmt: skip
 
 
 class TextTest:
@@ -72,15 +79,28 @@ class TextTest:
         return "\n".join([*head, *(f"{self.comment} {line}".rstrip() for line in output)]) + "\n"
 
 
-def run_command(command, path, spork):
+def is_launch(path):
+    """Whether the test launches kernels: what it prints is then the device's."""
+    words = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    return any(line.lstrip(COMMENTS[path.suffix] + " ").startswith("RUN: spork run ") for line in words)
+
+
+def has_device(spork, name):
+    """Whether `spork devices` lists it as one that is there."""
+    done = subprocess.run([str(spork), "devices"], stdout=subprocess.PIPE, text=True, check=False)
+    return re.search(rf"^[* ] {name}\b", done.stdout, re.MULTILINE) is not None
+
+
+def run_command(command, path, spork, device):
     """The exit code and the output lines of one RUN command, and the command as one would type it."""
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     words = [str(shown) if word == "%s" else word for word in shlex.split(command)[1:]]
-    typed = shlex.join([os.path.relpath(spork, ROOT), *words])
+    typed = (f"SPORK_DEVICE={device} " if device else "") + shlex.join([os.path.relpath(spork, ROOT), *words])
     try:
         done = subprocess.run(
             [str(spork), *words],
             cwd=ROOT,
+            env=dict(os.environ, SPORK_DEVICE=device) if device else None,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -94,7 +114,7 @@ def run_command(command, path, spork):
     return done.returncode, [line.rstrip() for line in text.splitlines()], typed
 
 
-def run_text(path, spork, bless):
+def run_text(path, spork, bless, device=None):
     """None when the test passes, else what went wrong, as text."""
     try:
         test = TextTest(path)
@@ -102,7 +122,7 @@ def run_text(path, spork, bless):
         return str(problem)
     output = []
     for command in test.commands:
-        code, lines, typed = run_command(command, path, spork)
+        code, lines, typed = run_command(command, path, spork, device)
         output += lines
         if not isinstance(code, int) or code < 0 or (code != 0) != test.fails:
             wanted = "an error" if test.fails else "0"
@@ -147,17 +167,17 @@ def run_program(program):
     return "\n".join([f"exit code {done.returncode}", *lines, f"  {os.path.relpath(program, ROOT)}"])
 
 
-def run_pytest(only, build, preload):
-    """Runs tests/py with this interpreter on the package in the build folder; returns (passed, failed, skipped)."""
-    if not any((TESTS / "py").glob("test_*.py")):
-        return 0, 0, 0
+def run_pytest(only, build, preload, files, device):
+    """Runs these of tests/py with this interpreter on the package in the build folder; returns (passed, failed, skipped)."""
     env = dict(os.environ, PYTHONPATH=str(build / "python"), SPORK_BUILD=str(build))
+    if device:
+        env["SPORK_DEVICE"] = device
     if preload:
         # The interpreter itself leaks on purpose, and its own allocator would hide what the sanitizer looks for.
         env.update(LD_PRELOAD=preload, ASAN_OPTIONS="detect_leaks=0", PYTHONMALLOC="malloc")
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        words = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", str(TESTS / "py")]
+        words = ["-q", "-p", "no:cacheprovider", f"--junitxml={report}", *files]
         if only:
             words += ["-k", only]
         code = subprocess.run([sys.executable, "-m", "pytest", *words], cwd=ROOT, env=env, check=False).returncode
@@ -187,19 +207,32 @@ def main():
     build = options.build.resolve()
     spork = build / "spork"
 
+    cache = tempfile.TemporaryDirectory(prefix="spork-tests-")
+    os.environ["SPORK_CACHE_DIR"] = cache.name  # not the user's
+
     jobs = {}
+    on_cpu = {}
     for folder in FOLDERS:
         for path in sorted((TESTS / folder).iterdir() if (TESTS / folder).is_dir() else []):
             if path.suffix in COMMENTS:
-                jobs[f"{folder}/{path.name}"] = (run_text, path, spork, options.bless)
+                launches = is_launch(path)
+                jobs[f"{folder}/{path.name}"] = (run_text, path, spork, options.bless, "interp" if launches else None)
+                if launches and not options.bless:
+                    on_cpu[f"{folder}/{path.name} (cpu)"] = (run_text, path, spork, False, "cpu")
     if not options.bless:
         for name in programs.names():
             jobs[name] = (run_program, build / "tests" / name.replace("/", "-"))
     jobs = {name: job for name, job in jobs.items() if options.k in name}
+    on_cpu = {name: job for name, job in on_cpu.items() if options.k in name}
     if any(job[0] is run_text for job in jobs.values()) and not spork.exists():
         sys.exit(f"{spork} is not built; run make")
 
     passed = failed = skipped = 0
+    if on_cpu and has_device(spork, "cpu"):
+        jobs.update(on_cpu)
+    elif on_cpu:
+        skipped = len(on_cpu)
+        print(f"skipped {skipped} text tests on the device cpu: `spork devices` does not list it", flush=True)
     with ThreadPoolExecutor(options.j) as pool:
         results = {name: pool.submit(*job) for name, job in jobs.items()}
         for name, result in results.items():
@@ -210,8 +243,11 @@ def main():
                 failed += 1
                 print(f"FAIL {name}\n{problem}\n", flush=True)
     if options.py and not options.bless:
-        more = run_pytest(options.k, build, options.preload)
-        passed, failed, skipped = passed + more[0], failed + more[1], skipped + more[2]
+        everything = [TESTS / "py"]
+        launching = [TESTS / "py" / name for name in LAUNCHING]
+        for files, device in (everything, None), (launching, "interp"):
+            more = run_pytest(options.k, build, options.preload, [str(file) for file in files], device)
+            passed, failed, skipped = passed + more[0], failed + more[1], skipped + more[2]
     if not options.bless:
         print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""), flush=True)
     return 1 if failed else 0

@@ -15,17 +15,19 @@ BELOW = {
     "base": [],
     "ir": ["base"],
     "pass": ["base", "ir"],
-    "interp": ["base", "ir"],
+    "interp": ["base", "ir", "pass"],
     "trace": ["base", "ir"],
     "clike": ["base", "ir"],
     "msl": ["base", "ir", "clike"],
-    "device": ["base", "ir", "pass", "interp", "trace", "clike", "msl"],
+    "llvm": ["base"],
+    "cpu": ["base", "ir", "pass", "llvm"],
+    "device": ["base", "ir", "pass", "interp", "trace", "clike", "msl", "llvm", "cpu"],
 }
 
 # Internal headers that the code outside src/ may include.
 OUTSIDE = {
     "python": ["base/base.h", "trace/trace.h", "ir/module_object.h", "ir/attributes.def", "ir/math.def", "ir/ops.def", "ir/types.def"],
-    "cli": ["base/base.h", "ir/ir.h", "pass/pass.h", "trace/trace.h"],
+    "cli": ["base/base.h", "cpu/cache.h", "ir/ir.h", "pass/analysis.h", "pass/pass.h", "trace/trace.h"],
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)

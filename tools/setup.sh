@@ -1,7 +1,8 @@
 #!/bin/sh
 # setup.sh [--lint] - makes the tools that the build, the tests and (--lint) the lint need present: programs, by apt
-# where we are root and apt is there, and .venv with the packages of requirements.txt. Prints nothing and takes a few
-# milliseconds when all is in place.
+# where we are root and apt is there, and .venv with the packages of requirements.txt. LLVM's library, which kernels run
+# fast with and run without, is installed too where apt can. Prints nothing and takes a few milliseconds when all is in
+# place.
 set -eu
 cd "$(dirname "$0")/.."
 stamp=.venv/spork-setup
@@ -21,6 +22,16 @@ missing_programs() {
         has clang-format || echo clang-format
         has clang-tidy || echo clang-tidy
     fi
+}
+
+# LLVM's shared library, in a version that src/llvm opens.
+has_llvm() {
+    for library in /usr/lib/*/libLLVM[.-]* /usr/lib/libLLVM[.-]* /usr/lib64/libLLVM[.-]* /usr/lib/llvm-*/lib/libLLVM[.-]*; do
+        case $library in
+        *libLLVM.so.1[6-9]* | *libLLVM.so.2[0-9]* | *libLLVM-1[6-9]* | *libLLVM-2[0-9]*) return ;;
+        esac
+    done
+    return 1
 }
 
 # An interpreter that can make an environment and build an extension.
@@ -68,6 +79,10 @@ if [ "$packages" ]; then
         exit 1
     fi
     apt_install $packages
+fi
+# Tried once, when something is set up anyway: its absence is no error.
+if [ ! "$fresh" ] && ! has_llvm && can_install; then
+    apt_install libllvm19 2>/dev/null || echo "setup: no libllvm19 to install; kernels will be interpreted"
 fi
 case $(meson --version) in
 0.*)

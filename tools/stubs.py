@@ -22,7 +22,7 @@ OPERAND = "Operand"
 RESULTS = {
     "threadgroup_barrier": "None", "simdgroup_barrier": "None", "atomic_store": "None", "break_": "None", "continue_": "None",
     "return_": "None", "if_": "Block", "while_": "Block", "range": "Iterator[Value]", "local": "Local",
-    "threadgroup": "ThreadgroupArray", "devices": "list[Device]", "default_device": "Device", "zeros": "Buffer", "empty": "Buffer",
+    "threadgroup": "ThreadgroupArray", "devices": "list[Device]", "threads": "int", "set_threads": "None", "default_device": "Device", "zeros": "Buffer", "empty": "Buffer",
 }  # fmt: skip
 PARAMETERS = {
     "threadgroup_barrier": "*scopes: str", "simdgroup_barrier": "*scopes: str", "range": "*bounds: Operand",
@@ -33,7 +33,7 @@ PARAMETERS = {
     "bitcast": "value: Operand, dtype: type[Dtype]",
     "load": "ptr: Memory, i: Index, where: Operand = True, other: Operand = 0",
     "zeros": "shape: int | Sequence[int], dtype: type[Dtype]", "empty": "shape: int | Sequence[int], dtype: type[Dtype]",
-    "devices": "", "default_device": "", "break_": "", "continue_": "",
+    "devices": "", "default_device": "", "threads": "", "set_threads": "n: int | None, /", "break_": "", "continue_": "",
 }  # fmt: skip
 BY_HAND = {"jit", "device_fn"}
 
@@ -117,9 +117,12 @@ class BoundKernel:
     grid: tuple[int, int, int]
     threadgroup: tuple[int, int, int]
     threads: tuple[int, int, int] | None
+    bounds: str
     name: str
     metal_source: str
     ir: str
+    cpu_ir: str
+    cpu_asm: str
     source_map: dict[int, tuple[str, int]]
     def __call__(self, *args: Any, **kwargs: Any) -> None: ...
 
@@ -128,13 +131,21 @@ class JittedKernel:
     name: str
     metal_source: str
     ir: str
+    cpu_ir: str
+    cpu_asm: str
     source_map: dict[int, tuple[str, int]]
     def __getitem__(self, geometry: tuple[_Size, _Size]) -> BoundKernel: ...
     def bind(
-        self, grid: _Size | None = None, threadgroup: _Size | None = None, *, threads: _Size | None = None
+        self, grid: _Size | None = None, threadgroup: _Size | None = None, *, threads: _Size | None = None, bounds: str = "on"
     ) -> BoundKernel: ...
     def launch(
-        self, *args: Any, threadgroup: _Size, grid: _Size | None = None, threads: _Size | None = None, **kwargs: Any
+        self,
+        *args: Any,
+        threadgroup: _Size | None = None,
+        grid: _Size | None = None,
+        threads: _Size | None = None,
+        bounds: str = "on",
+        **kwargs: Any,
     ) -> None: ...
 
 class Device:

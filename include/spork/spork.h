@@ -424,6 +424,10 @@ SK_API void sk_barrier_at(sk_tracer *t, bool simdgroup, unsigned memory, SK_FROM
 
 /* ---- host objects, in the shape of Metal's ------------------------------------------------------------------------------------ */
 
+typedef struct sk_size {
+    uint32_t x, y, z;
+} sk_size;
+
 typedef struct sk_device sk_device;
 typedef struct sk_queue sk_queue;
 typedef struct sk_library sk_library;
@@ -441,6 +445,17 @@ SK_API const char *sk_device_name(const sk_device *device);
 SK_API const char *sk_device_description(const sk_device *device); /* one line for a person */
 /* Devices that this build knows but cannot use here, with the reason: "cpu: …". null past the end. */
 SK_API const char *sk_device_missing(sk_context *ctx, size_t k);
+
+/* What it found on this machine (library, processor, threads), in one line that belongs to the device until the next call. May
+ * open the library. */
+SK_API sk_status sk_device_details(sk_device *device, const char **out, sk_error *err);
+/* Threads of this process that a launch may use, the caller included: SPORK_THREADS, else as many as there are processors. 1 on
+ * devices that have no use for them. 0 sets it back. */
+SK_API void sk_device_set_threads(sk_device *device, uint32_t n);
+SK_API uint32_t sk_device_threads(const sk_device *device);
+SK_API bool sk_device_unchecked(const sk_device *device); /* does it take launches that are `unchecked`? */
+/* A kernel will be compiled whose source these bytes stand for: a device may begin to get ready in the background. */
+SK_API void sk_device_expect(sk_device *device, const void *source, size_t size);
 
 SK_API sk_status sk_queue_create(sk_device *device, sk_queue **out, sk_error *err);
 SK_API void sk_queue_release(sk_queue *queue);
@@ -473,6 +488,20 @@ SK_API void sk_pipeline_release(sk_pipeline *pipeline);
 SK_API uint32_t sk_pipeline_max_threads(const sk_pipeline *pipeline);        /* largest threadgroup */
 SK_API uint32_t sk_pipeline_execution_width(const sk_pipeline *pipeline);    /* lanes of a simdgroup: 32 */
 SK_API uint32_t sk_pipeline_threadgroup_memory(const sk_pipeline *pipeline); /* bytes declared in the kernel */
+/* Devices that compile a kernel for the sizes it is launched with do so at the first launch, or here. */
+SK_API sk_status sk_pipeline_prepare(sk_pipeline *pipeline, sk_size threadgroup, sk_error *err);
+/* Null, or why the device runs the kernel in a slower way than it promises. Lives as long as the pipeline. */
+SK_API const char *sk_pipeline_note(const sk_pipeline *pipeline);
+/* For readers: the code of the kernel for threadgroups of that size. The caller frees the text by sk_text_free.
+ * SK_ERR_UNSUPPORTED: the device has no such text, or runs the kernel in another way. */
+typedef enum sk_text {
+    SK_TEXT_LLVM,           /* LLVM's IR as it is generated */
+    SK_TEXT_LLVM_OPTIMISED, /* the same after LLVM's passes */
+    SK_TEXT_ASM             /* the processor's instructions */
+} sk_text;
+SK_API sk_status sk_pipeline_text(sk_pipeline *pipeline, sk_size threadgroup, bool unchecked, sk_text kind, char **out,
+                                  sk_error *err);
+SK_API void sk_text_free(sk_context *ctx, char *text); /* null allowed */
 
 /* Zero-filled memory of the device's own, or the caller's memory without a copy (it must stay valid). */
 SK_API sk_status sk_buffer_create(sk_device *device, size_t size, sk_buffer **out, sk_error *err);
@@ -480,10 +509,6 @@ SK_API sk_status sk_buffer_wrap(sk_device *device, void *memory, size_t size, sk
 SK_API void sk_buffer_release(sk_buffer *buffer);
 SK_API void *sk_buffer_contents(sk_buffer *buffer);
 SK_API size_t sk_buffer_size(const sk_buffer *buffer);
-
-typedef struct sk_size {
-    uint32_t x, y, z;
-} sk_size;
 
 /* A command buffer with its compute encoder. Errors of the encoding calls are kept and reported by commit. Buffers stay
  * referenced until the commands have completed. */
@@ -511,8 +536,12 @@ typedef struct sk_launch {
     size_t n_args;
     const sk_arg *args;
     const volatile int *stop; /* null, or a word that becomes non-zero to stop the launch: SK_ERR_INTERRUPTED */
+    bool unchecked;   /* accesses are not checked, for measuring: one out of bounds does anything. Devices may refuse it */
+    uint32_t workers; /* threads of this process that may take part; 0: those of the device */
 } sk_launch;
 SK_API sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_error *err);
+/* Would the launch be over in some microseconds, so that waiting for it is no matter? False where that is not known. */
+SK_API bool sk_pipeline_is_short(const sk_pipeline *pipeline, const sk_launch *launch);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,4 @@
-"""`spork emit FILE.py[:KERNEL] --as msl|ir`: prints a traced kernel. The spork command runs main() in Python."""
+"""`spork emit FILE.py[:KERNEL] --as msl|ir|llvm|asm`: prints a traced kernel. The spork command runs main() in Python."""
 
 import contextlib
 import importlib.util
@@ -79,14 +79,20 @@ def find(module, path, name):
     return None
 
 
-def main(what, form):
+def text_of(kernel, form, threadgroup):
+    if threadgroup:
+        kernel = kernel.bind(1, [int(n) for n in threadgroup.split(",")])
+    return getattr(kernel, {"msl": "metal_source", "ir": "ir", "llvm": "cpu_ir", "asm": "cpu_asm"}[form])
+
+
+def main(what, form, threadgroup=""):
     path, name = (what, "") if what.endswith(".py") else what.rpartition(":")[::2]
     if not os.path.isfile(path):
         return fail(f"{path}: error: cannot read the file")
     try:
         with stdout_to_stderr():
             kernel = find(load(path), path, name)
-            text = kernel and (kernel.metal_source if form == "msl" else kernel.ir)
+            text = kernel and text_of(kernel, form, threadgroup)
     except (Exception, SystemExit) as error:
         return fail_with(error, path)
     if text is None:

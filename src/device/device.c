@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 static const struct backend *const backends[] = {
+    &backend_cpu,
     &backend_interp,
 };
 #define N_BACKENDS (sizeof backends / sizeof *backends)
@@ -17,13 +18,14 @@ struct devices { /* one for each context */
     size_t n, n_missing;
     sk_device at[N_BACKENDS];
     struct buf reason[N_BACKENDS]; /* of the missing: "name: why" */
+    struct buf about[N_BACKENDS];  /* of those that are there */
 };
 
 static void destroy_devices(void *object)
 {
     struct devices *const d = object;
     for (size_t k = 0; k < N_BACKENDS; k++)
-        buf_free(&d->reason[k]);
+        buf_free(&d->reason[k]), buf_free(&d->about[k]);
 }
 
 static sk_status probe_all(struct devices *d)
@@ -35,7 +37,8 @@ static sk_status probe_all(struct devices *d)
         if (b->probe(reason)) {
             buf_free(reason);
             buf_init(reason, &d->head.mem);
-            d->at[d->n++] = (sk_device){b, d->head.ctx};
+            d->at[d->n] = (sk_device){b, d->head.ctx, 0, &d->about[d->n]};
+            d->n++;
         } else {
             d->n_missing++;
         }
@@ -48,8 +51,10 @@ static void *make_devices(sk_context *ctx, sk_error *err)
     struct devices *const d = object_new(ctx, sizeof *d, destroy_devices, err);
     if (!d)
         return NULL;
-    for (size_t k = 0; k < N_BACKENDS; k++)
+    for (size_t k = 0; k < N_BACKENDS; k++) {
         buf_init(&d->reason[k], &d->head.mem);
+        buf_init(&d->about[k], &d->head.mem);
+    }
     sk_status st;
     MEM_GUARD(&d->head.mem, err, st, probe_all(d));
     if (st == SK_OK)
@@ -124,6 +129,59 @@ const char *sk_device_name(const sk_device *device)
 const char *sk_device_description(const sk_device *device)
 {
     return device->backend->description;
+}
+
+static sk_status describe(const sk_device *device, struct buf *about, sk_error *err)
+{
+    if (!device->backend->details) {
+        buf_str(about, device->backend->description);
+        return SK_OK;
+    }
+    return device->backend->details(about->mem, about, err);
+}
+
+sk_status sk_device_details(sk_device *device, const char **out, sk_error *err)
+{
+    struct buf *const about = device->about;
+    sk_status st;
+    buf_free(about);
+    MEM_GUARD(about->mem, err, st, describe(device, about, err));
+    if (st == SK_OK)
+        MEM_GUARD(about->mem, err, st, (*out = buf_text(about), SK_OK));
+    return st;
+}
+
+void sk_device_set_threads(sk_device *device, uint32_t n)
+{
+    __atomic_store_n(&device->threads, n, __ATOMIC_RELAXED);
+}
+
+uint32_t sk_device_threads(const sk_device *device)
+{
+    if (!device->backend->threads)
+        return 1;
+    uint32_t n = __atomic_load_n(&device->threads, __ATOMIC_RELAXED);
+    if (n)
+        return n;
+    n = device->backend->threads();
+    __atomic_store_n(&((sk_device *)(uintptr_t)device)->threads, n, __ATOMIC_RELAXED); /* asked for once */
+    return n;
+}
+
+bool sk_device_unchecked(const sk_device *device)
+{
+    return device->backend->unchecked;
+}
+
+void sk_device_expect(sk_device *device, const void *source, size_t size)
+{
+    if (!device->backend->expect)
+        return;
+    struct mem mem;
+    sk_status st;
+    context_mem(device->ctx, &mem);
+    MEM_GUARD(&mem, NULL, st, (device->backend->expect(&mem, source, size), SK_OK));
+    (void)st; /* only time was to be won */
 }
 
 /* ---- queues: every device so far completes a launch before it returns, so a queue keeps nothing ----------------------- */

@@ -27,14 +27,30 @@ struct backend {
     void (*release)(void *program);
     uint32_t (*threadgroup_bytes)(const void *program);
     /* Blocks until done. Checked before: argument count and kinds, sizes, limits. `l` is as in spork.h with no zero size,
-     * its grid in threads. Working storage comes from `mem`, which is the call's own, and is given back whatever happens. */
-    sk_status (*launch)(const void *program, const sk_launch *l, struct mem *mem, sk_error *err);
+     * its grid in threads and its workers at least 1. Working storage comes from `mem`, which is the call's own, and is given back whatever happens. */
+    sk_status (*launch)(void *program, const sk_launch *l, struct mem *mem, sk_error *err);
     /* (optional; null: malloc) memory for sk_buffer_create, zero-filled */
     void *(*allocate)(size_t size);
     void (*deallocate)(void *p, size_t size);
+    /* (optional; null: `compile` did it all) compiles for threadgroups of that size; may block */
+    sk_status (*prepare)(void *program, sk_size threadgroup, struct mem *mem, sk_error *err);
+    /* (optional; null: false) see sk_pipeline_is_short; never blocks */
+    bool (*is_short)(const void *program, const sk_launch *l);
+    /* (optional; null: none) see sk_pipeline_note; never blocks */
+    const char *(*note)(const void *program);
+    /* (optional; null: refused) see sk_pipeline_text; may block */
+    sk_status (*text)(void *program, sk_size threadgroup, bool unchecked, sk_text kind, struct buf *out, sk_error *err);
+    /* (optional; null: the description) see sk_device_details; may block */
+    sk_status (*details)(struct mem *mem, struct buf *out, sk_error *err);
+    /* (optional; null: 1) threads that a launch uses unless told otherwise */
+    uint32_t (*threads)(void);
+    /* (optional; null: nothing) see sk_device_expect; never blocks long */
+    void (*expect)(struct mem *mem, const void *source, size_t size);
+    bool unchecked; /* launches may leave out the bounds checks */
 };
-#define BACKEND_ABI 1u
+#define BACKEND_ABI 2u
 
+extern const struct backend backend_cpu;    /* device/cpu.c */
 extern const struct backend backend_interp; /* device/interp.c */
 
 #endif

@@ -27,7 +27,7 @@ static uint32_t threadgroup_bytes(const void *program)
     return interp_threadgroup_bytes(program);
 }
 
-static sk_status launch(const void *program, const sk_launch *l, struct mem *mem, sk_error *err)
+static sk_status launch(void *program, const sk_launch *l, struct mem *mem, sk_error *err)
 {
     struct interp_arg few[32];
     struct mem *const temp = l->n_args > 32 ? mem_temp(mem) : NULL;

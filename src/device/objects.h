@@ -8,6 +8,8 @@
 struct sk_device {
     const struct backend *backend;
     sk_context *ctx;
+    uint32_t threads;  /* atomic: of a launch, 0: not asked for yet */
+    struct buf *about; /* for sk_device_details */
 };
 
 struct sk_queue {

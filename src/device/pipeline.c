@@ -215,6 +215,106 @@ uint32_t sk_pipeline_threadgroup_memory(const sk_pipeline *pipeline)
     return pipeline->threadgroup_bytes;
 }
 
+static bool is_empty(sk_size s)
+{
+    return !s.x || !s.y || !s.z;
+}
+
+static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch *out, sk_error *err)
+{
+    const sk_size g = l->threadgroup;
+    if (is_empty(g))
+        return ERR(err, GROUP_EMPTY, g.x, g.y, g.z);
+    const uint64_t xy = (uint64_t)g.x * g.y, most = UINT64_MAX;
+    const uint64_t n = g.z && xy > most / g.z ? most : xy * g.z;
+    if (n > p->max_threads)
+        return ERR(err, GROUP_TOO_LARGE, g.x, g.y, g.z, (unsigned long long)n, kernel_name(p->function), p->max_threads,
+                   p->function->library->device->backend->name);
+    *out = *l;
+    if (!l->workers)
+        out->workers = sk_device_threads(p->function->library->device);
+    if (l->threads)
+        return SK_OK;
+    const uint32_t groups[3] = {l->grid.x, l->grid.y, l->grid.z}, size[3] = {g.x, g.y, g.z};
+    uint32_t threads[3];
+    for (int d = 0; d < 3; d++) {
+        const uint64_t t = (uint64_t)groups[d] * size[d];
+        if (t > UINT32_MAX)
+            return ERR(err, GRID_TOO_LARGE, (unsigned long long)t);
+        threads[d] = (uint32_t)t;
+    }
+    out->grid = (sk_size){threads[0], threads[1], threads[2]};
+    out->threads = true;
+    return SK_OK;
+}
+
+static sk_status prepare(const sk_pipeline *p, sk_size threadgroup, struct mem *mem, sk_error *err)
+{
+    return p->function->library->device->backend->prepare(p->program, threadgroup, mem, err);
+}
+
+sk_status sk_pipeline_prepare(sk_pipeline *pipeline, sk_size threadgroup, sk_error *err)
+{
+    sk_launch checked;
+    const sk_launch l = {.threadgroup = threadgroup, .threads = true};
+    TRY(check_sizes(pipeline, &l, &checked, err));
+    if (!pipeline->function->library->device->backend->prepare)
+        return SK_OK;
+    struct mem mem;
+    sk_status st;
+    context_mem(pipeline->head.ctx, &mem);
+    MEM_GUARD(&mem, err, st, prepare(pipeline, threadgroup, &mem, err));
+    return st;
+}
+
+const char *sk_pipeline_note(const sk_pipeline *pipeline)
+{
+    const struct backend *const b = pipeline->function->library->device->backend;
+    return b->note ? b->note(pipeline->program) : NULL;
+}
+
+static sk_status make_text(const sk_pipeline *p, sk_size threadgroup, bool unchecked, sk_text kind, struct buf *text,
+                           char **out, sk_error *err)
+{
+    TRY(p->function->library->device->backend->text(p->program, threadgroup, unchecked, kind, text, err));
+    size_t n = text->n + 1;
+    char *const at = mem_alloc(text->mem, sizeof n + n); /* its size stands before it, for sk_text_free */
+    memcpy(at, &n, sizeof n);
+    memcpy(at + sizeof n, buf_text(text), n);
+    *out = at + sizeof n;
+    return SK_OK;
+}
+
+sk_status sk_pipeline_text(sk_pipeline *pipeline, sk_size threadgroup, bool unchecked, sk_text kind, char **out,
+                           sk_error *err)
+{
+    const struct backend *const b = pipeline->function->library->device->backend;
+    sk_launch checked;
+    const sk_launch l = {.threadgroup = threadgroup, .threads = true};
+    TRY(check_sizes(pipeline, &l, &checked, err));
+    if (!b->text)
+        return ERR(err, NO_TEXT, b->name);
+    struct mem mem;
+    struct buf text;
+    sk_status st;
+    context_mem(pipeline->head.ctx, &mem);
+    buf_init(&text, &mem);
+    MEM_GUARD(&mem, err, st, make_text(pipeline, threadgroup, unchecked, kind, &text, out, err));
+    buf_free(&text);
+    return st;
+}
+
+void sk_text_free(sk_context *ctx, char *text)
+{
+    if (!text)
+        return;
+    struct mem mem;
+    size_t n;
+    context_mem(ctx, &mem);
+    memcpy(&n, text - sizeof n, sizeof n);
+    mem_free(&mem, text - sizeof n, sizeof n + n);
+}
+
 /* ---- launches ----------------------------------------------------------------------------------------------------- */
 
 static sk_status check_args(const sk_pipeline *p, const sk_launch *l, sk_error *err)
@@ -249,47 +349,26 @@ static sk_status check_args(const sk_pipeline *p, const sk_launch *l, sk_error *
     return SK_OK;
 }
 
-static bool is_empty(sk_size s)
-{
-    return !s.x || !s.y || !s.z;
-}
-
-static sk_status check_sizes(const sk_pipeline *p, const sk_launch *l, sk_launch *out, sk_error *err)
-{
-    const sk_size g = l->threadgroup;
-    if (is_empty(g))
-        return ERR(err, GROUP_EMPTY, g.x, g.y, g.z);
-    const uint64_t xy = (uint64_t)g.x * g.y, most = UINT64_MAX;
-    const uint64_t n = g.z && xy > most / g.z ? most : xy * g.z;
-    if (n > p->max_threads)
-        return ERR(err, GROUP_TOO_LARGE, g.x, g.y, g.z, (unsigned long long)n, kernel_name(p->function), p->max_threads,
-                   p->function->library->device->backend->name);
-    *out = *l;
-    if (l->threads)
-        return SK_OK;
-    const uint32_t groups[3] = {l->grid.x, l->grid.y, l->grid.z}, size[3] = {g.x, g.y, g.z};
-    uint32_t threads[3];
-    for (int d = 0; d < 3; d++) {
-        const uint64_t t = (uint64_t)groups[d] * size[d];
-        if (t > UINT32_MAX)
-            return ERR(err, GRID_TOO_LARGE, (unsigned long long)t);
-        threads[d] = (uint32_t)t;
-    }
-    out->grid = (sk_size){threads[0], threads[1], threads[2]};
-    out->threads = true;
-    return SK_OK;
-}
-
 sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_error *err)
 {
+    const struct backend *const b = pipeline->function->library->device->backend;
     sk_launch l;
     TRY(check_args(pipeline, launch, err));
     TRY(check_sizes(pipeline, launch, &l, err));
+    if (l.unchecked && !b->unchecked)
+        return ERR(err, LAUNCH_CHECKED, b->name);
     if (is_empty(l.grid))
         return SK_OK;
     struct mem mem;
     context_mem(pipeline->head.ctx, &mem);
     sk_status st;
-    MEM_GUARD(&mem, err, st, pipeline->function->library->device->backend->launch(pipeline->program, &l, &mem, err));
+    MEM_GUARD(&mem, err, st, b->launch(pipeline->program, &l, &mem, err));
     return st;
+}
+
+bool sk_pipeline_is_short(const sk_pipeline *pipeline, const sk_launch *launch)
+{
+    const struct backend *const b = pipeline->function->library->device->backend;
+    sk_launch l;
+    return b->is_short && check_sizes(pipeline, launch, &l, NULL) == SK_OK && b->is_short(pipeline->program, &l);
 }

@@ -1,5 +1,6 @@
 /* control.c - constructs to instructions. exec.c says what the slots of each are. */
 #include "interp/compile.h"
+#include "pass/analysis.h"
 
 /* ---- labels ----------------------------------------------------------------------------------------------------- */
 

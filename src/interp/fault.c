@@ -1,7 +1,7 @@
 /* fault.c - faults of a launch. The launch goes on; at its end the fault of the lowest thread is reported. */
 #include "interp/program.h"
 
-#include <stdio.h>
+_Static_assert(FAR == FAULT_FAR, "far offsets are told by their value");
 
 static void position(const struct run *r, uint32_t thread, uint32_t at[3])
 {
@@ -52,48 +52,26 @@ void fault_barriers(struct simd *s, const struct simd *other)
     position(s->run, other->index * LANES + (uint32_t)__builtin_ctz(other->mask), f->other_at);
 }
 
-/* "index 12, its size is 10" where the offset falls on an element, else in bytes. An access that begins in bounds says
- * so, since its index alone would look right. */
-static void describe(const struct region_info *r, const struct fault *f, char *to, size_t n)
-{
-    const int64_t elem = r->elem && r->elem <= INT64_MAX ? (int64_t)r->elem : 1, offset = (int64_t)f->offset;
-    const bool whole = elem > 1 ? offset % elem == 0 : r->elem == 1;
-    const int64_t at = whole ? offset / elem : offset;
-    const uint64_t size = whole ? f->size / (uint64_t)elem : f->size;
-    const bool inside = at >= 0 && (uint64_t)at < size;
-    if (is_far(offset))
-        (void)snprintf(to, n, "an index past 2^61 bytes, its size is %llu bytes", (unsigned long long)f->size);
-    else
-        (void)snprintf(to, n, "%s%s %lld%s, its size is %llu%s", inside ? "from " : "", whole ? "index" : "byte",
-                       (long long)at, inside ? " past the end" : "", (unsigned long long)size, whole ? "" : " bytes");
-}
-
 sk_status fault_report(const struct run *r, sk_error *err)
 {
     const struct fault *const f = &r->fault;
-    const struct site *const at = &r->p->site[f->site];
-    const struct err_place place = {at->file, at->line, at->column};
+    const struct site *const at = &r->p->site[f->site], *const other = &r->p->site[f->other_site];
     const struct region_info *const region = &r->p->region[f->region];
-    const char *const kernel = r->p->name;
-    char what[96];
-    switch (f->kind) {
-    case FAULT_NONE: return SK_OK;
-    case FAULT_READ:
-    case FAULT_WRITE:
-        if (region->kind == REGION_NULL)
-            return ERR_AT(err, place, NULL_ACCESS, kernel, f->at[0], f->at[1], f->at[2]);
-        describe(region, f, what, sizeof what);
-        if (f->kind == FAULT_READ)
-            return ERR_AT(err, place, READ_OUT_OF_BOUNDS, kernel, region->name, what, f->at[0], f->at[1], f->at[2]);
-        return ERR_AT(err, place, WRITE_OUT_OF_BOUNDS, kernel, region->name, what, f->at[0], f->at[1], f->at[2]);
-    case FAULT_BARRIER: {
-        const struct site *const other = &r->p->site[f->other_site];
-        return ERR_AT(err, place, BARRIER_DEADLOCK, kernel, f->at[0], f->at[1], f->at[2], at->line, f->other_at[0],
-                      f->other_at[1], f->other_at[2], other->file ? other->file : "", other->line);
-    }
-    case FAULT_NO_PROGRESS: return ERR_AT(err, place, NO_PROGRESS, kernel, f->at[0], f->at[1], f->at[2]);
-    case FAULT_ASSERT:
-        return ERR_AT(err, place, ASSERTION_FAILED, kernel, r->p->text[f->text], f->at[0], f->at[1], f->at[2]);
-    }
-    return SK_OK;
+    struct fault_text t = {
+        .kind = f->kind,
+        .kernel = r->p->name,
+        .region = region->kind == REGION_NULL ? NULL : region->name,
+        .elem = region->elem,
+        .offset = f->offset,
+        .size = f->size,
+    };
+    if (f->kind != FAULT_NONE)
+        t.place = (struct err_place){at->file, at->line, at->column};
+    if (f->kind == FAULT_BARRIER)
+        t.other_place = (struct err_place){other->file, other->line, other->column};
+    if (f->kind == FAULT_ASSERT)
+        t.message = r->p->text[f->text];
+    memcpy(t.at, f->at, sizeof t.at);
+    memcpy(t.other_at, f->other_at, sizeof t.other_at);
+    return fault_text(&t, err);
 }

@@ -28,10 +28,10 @@
 #endif
 
 #include "interp/interp.h"
+#include "ir/fault.h"
 
 #define LANES 32u
 #define ALL_LANES 0xffffffffu
-#define LOOP_LIMIT ((uint64_t)1 << 20) /* iterations without progress of a loop that waits for memory */
 
 /* ---- the program ------------------------------------------------------------------------------------------------ */
 
@@ -187,7 +187,6 @@ struct region_memory { /* thread memory: base null */
     uint64_t size;
 };
 
-enum fault_kind { FAULT_NONE, FAULT_READ, FAULT_WRITE, FAULT_BARRIER, FAULT_NO_PROGRESS, FAULT_ASSERT };
 struct fault {
     enum fault_kind kind;
     uint64_t group;
@@ -330,10 +329,5 @@ void fault_access(struct simd *s, unsigned lane, const struct access *q, uint32_
 void fault_lane(struct simd *s, unsigned lane, enum fault_kind kind, uint32_t site, uint32_t text);
 void fault_barriers(struct simd *s, const struct simd *other);
 sk_status fault_report(const struct run *r, sk_error *err);
-
-/* waits.c: does the exit of this loop depend on memory that the loop reads, and on nothing else that changes from one
- * iteration to the next? `thread`: thread memory is among what it reads. `marks`: room for a byte a node of the
- * module. */
-bool loop_waits(const struct ir_module *m, uint32_t loop, uint8_t *marks, bool *thread);
 
 #endif

@@ -6,6 +6,7 @@
 
 struct pass_info {
     char letter;
+    bool pipeline; /* else only where it is asked for */
     const char *name, *doc;
     void (*run)(struct ir_module *m, uint32_t func);
 };

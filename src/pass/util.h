@@ -4,7 +4,7 @@
 
 #include "ir/ir.h"
 
-#define PASS(letter, name, doc) void pass_##name(struct ir_module *m, uint32_t func);
+#define PASS(letter, name, pipeline, doc) void pass_##name(struct ir_module *m, uint32_t func);
 #include "pass/pass.def"
 #undef PASS
 

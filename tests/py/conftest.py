@@ -1,13 +1,27 @@
 """Shared helpers of the Python tests."""
 
+import atexit
 import inspect
+import os
+import shutil
 import sys
+import tempfile
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 import spork as sk
+
+
+def own_cache_folder():
+    """Compiled kernels of the tests and of what they start are not kept among the user's."""
+    folder, process = tempfile.mkdtemp(prefix="spork-tests-"), os.getpid()
+    os.environ["SPORK_CACHE_DIR"] = folder
+    atexit.register(lambda: os.getpid() == process and shutil.rmtree(folder, ignore_errors=True))
+
+
+own_cache_folder()
 
 
 @contextmanager

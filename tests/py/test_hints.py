@@ -178,7 +178,7 @@ def test_threads_without_a_threadgroup():
 
 def test_arguments_of_a_launch():
     out = np.zeros(4, np.float32)
-    with pytest.raises(TypeError, match="'outt'.*grid, threads and threadgroup, and the kernel out"):
+    with pytest.raises(TypeError, match="'outt'.*grid, threads, threadgroup and bounds, and the kernel out"):
         other.launch(outt=out, threads=1)
     with pytest.raises(TypeError, match="'stream'.*the kernel out"):
         other.launch(out, threads=1, stream=3)

@@ -6,7 +6,7 @@
  * are made of is followed back to values from before the loop. Coming back to a loop parameter or local on the way
  * means that it depends on its own last value, as counters do: such a loop is taken to get somewhere.
  */
-#include "interp/program.h"
+#include "pass/analysis.h"
 
 enum mark { UNSEEN, OPEN, DONE };
 
