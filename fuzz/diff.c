@@ -26,7 +26,7 @@ static const char *program_name;
 struct options {
     const char *ir, *out;
     bool print, reduce, good;
-    char replay[40]; /* options that decide what is found */
+    char replay[40];          /* options that decide what is found */
     struct ir_module *module; /* of --ir */
 };
 
@@ -174,8 +174,7 @@ static sk_status run(struct mem *mem, struct options *o, int argc, char **argv, 
             diff_only_cpu = true;
             diff_ways = (unsigned)strtoul(argv[++i], NULL, 10);
             (void)snprintf(o->replay, sizeof o->replay, " --only-cpu %u", diff_ways);
-        }
-        else {
+        } else {
             fprintf(stderr, "usage: fuzz_diff seed:N... | [--seconds S] [--count N] [--base N] [--print] [--no-reduce] "
                             "[--only-cpu WAYS] [--fork] [--ir FILE] [--out FILE]\n");
             *good = false;

@@ -6,10 +6,10 @@
 #include "llvm/llvm.h"
 
 struct diff_failure {
-    char what[4096];  /* one line, "" for none */
+    char what[4096];   /* one line, "" for none */
     char letters[256]; /* passes that were run and how, for a reader */
     int way;           /* on the CPU device, from 0; -1: not there */
-    struct buf *text; /* null, or receives the module that fails, as text */
+    struct buf *text;  /* null, or receives the module that fails, as text */
 };
 
 /* Whether a program holds what it must: verified, the same after print and parse, and the same results however the passes
@@ -30,8 +30,8 @@ int64_t diff_value(const struct ir_module *m, ir_type t, const char *a, const ch
 
 /* The same results on the CPU device as in the interpreter? `inlined`: the program's module without calls. The seed decides
  * passes and how the code is made. */
-bool diff_cpu(struct mem *mem, const struct gen_program *p, const struct ir_module *inlined, uint64_t seed, unsigned ways,
-              struct diff_failure *f);
+bool diff_cpu(struct mem *mem, const struct gen_program *p, const struct ir_module *inlined, uint64_t seed,
+              unsigned ways, struct diff_failure *f);
 extern struct llvm *diff_llvm; /* null: nothing is run on the CPU device */
 extern unsigned diff_ways;     /* on the CPU device, each program */
 extern bool diff_only_cpu;     /* passes are not checked */

@@ -197,7 +197,8 @@ static void kernel(struct gen *g)
                       (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = out[k].elem, .kind = PARAM_BUFFER});
         argument(g, out[k].elem, n_threads * each[k], true)->output = true;
         if (p->write_faults && chance(g, 30)) /* too short for the last threads */
-            p->arg[p->n_args - 1].size -= (1 + roll(g, (uint32_t)(n_threads * each[k]))) * (size_t)ir_type_at(g->m, out[k].elem)->size;
+            p->arg[p->n_args - 1].size -=
+                (1 + roll(g, (uint32_t)(n_threads * each[k]))) * (size_t)ir_type_at(g->m, out[k].elem)->size;
     }
     const uint32_t sums = parameter(
         g, func, "sums", 0, (struct param){.type = TYPE_POINTER(SPACE_DEVICE), .elem = TYPE_U32, .kind = PARAM_BUFFER});

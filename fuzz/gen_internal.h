@@ -70,13 +70,13 @@ struct gen {
     unsigned n_aggregates, n_structs;
     enum op elementwise[OP_COUNT], collective[OP_COUNT];
     unsigned n_elementwise, n_collective;
-    unsigned budget; /* statements left */
-    bool exchanging; /* many barriers */
-    uint32_t acc;    /* a u32 local that takes up values */
-    uint32_t lane;   /* thread_index_in_threadgroup as u32; 0 in functions, and where edges are to be masked */
+    unsigned budget;         /* statements left */
+    bool exchanging;         /* many barriers */
+    uint32_t acc;            /* a u32 local that takes up values */
+    uint32_t lane;           /* thread_index_in_threadgroup as u32; 0 in functions, and where edges are to be masked */
     VEC(struct below) known; /* what is below a number where the code at hand is run */
-    uint32_t index;  /* the thread's number in the grid; 0 in functions */
-    bool uniform;    /* all live threads of the threadgroup come here together */
+    uint32_t index;          /* the thread's number in the grid; 0 in functions */
+    bool uniform;            /* all live threads of the threadgroup come here together */
     bool kernel, small_loops;
     ir_type result; /* of the function */
     uint32_t file, line;

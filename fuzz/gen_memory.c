@@ -161,6 +161,21 @@ static void alloc(struct gen *g)
     }
 }
 
+/* A value that is the same in all threads, though who only reads the program takes it to differ. */
+static void disguise(struct gen *g)
+{
+    for (unsigned tries = 0; tries < 8 && g->values.n; tries++) {
+        const uint32_t x = g->values.at[roll(g, g->values.n)];
+        const ir_type t = ir_at(g->m, x)->type;
+        if (ir_type_width(t) != 1 || !gen_same(g, x))
+            continue;
+        const uint32_t room = ir_node(&g->b, OP_ALLOC, TYPE_POINTER(SPACE_THREAD), 0, NULL, 0, t);
+        ir_store(&g->b, room, x);
+        gen_push(g, ir_node(&g->b, OP_LOAD, t, 1, &room, 0, 0), true);
+        return;
+    }
+}
+
 /* One of two pointers; both reach what the result is said to reach. */
 static void choose_pointer(struct gen *g)
 {
@@ -362,10 +377,11 @@ void gen_statement(struct gen *g)
         {7, collective},
         {5, exchange},
         {1, fence},
+        {2, disguise},
         {4, call},
     };
     if (g->exchanging && g->kernel && chance(g, 12))
-        exchange(g);
+        chance(g, 80) ? exchange(g) : disguise(g);
     else
         gen_choose(g, kind, sizeof kind / sizeof *kind);
     if (g->values.n && chance(g, 12)) {

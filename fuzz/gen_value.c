@@ -239,8 +239,14 @@ uint32_t gen_condition(struct gen *g, bool same)
         return gen_op2(g, chance(g, 50) ? OP_LT : OP_EQ, TYPE_BOOL,
                        gen_op2(g, OP_AND, TYPE_U32, g->lane, ir_const(g->m, TYPE_U32, 1 + roll(g, 31))),
                        ir_const(g->m, TYPE_U32, roll(g, 16)));
+    uint32_t disguised = 0; /* see gen_memory.c */
+    for (uint32_t k = g->values.n; same && k > 0 && !disguised; k--) {
+        const uint32_t x = g->values.at[k - 1];
+        if (ir_at(g->m, x)->op == OP_LOAD && gen_same(g, x) && ir_type_width(ir_at(g->m, x)->type) == 1)
+            disguised = x;
+    }
     for (unsigned tries = 0; tries < 8; tries++) {
-        const uint32_t x = visible(g, TYPE_VOID);
+        const uint32_t x = disguised && chance(g, 60) ? disguised : visible(g, TYPE_VOID);
         if (!x || (same && !gen_same(g, x)))
             continue;
         const ir_type t = ir_at(g->m, x)->type;
@@ -261,7 +267,8 @@ uint32_t gen_below(struct gen *g, uint64_t count)
         if (b.limit <= count && chance(g, 60))
             return b.node;
         if (2 * b.limit <= count && scalar_info[t].bits >= 32)
-            return gen_op2(g, OP_ADD, t, gen_op2(g, OP_MUL, t, b.node, ir_const(g->m, t, 2)), ir_const(g->m, t, roll(g, 2)));
+            return gen_op2(g, OP_ADD, t, gen_op2(g, OP_MUL, t, b.node, ir_const(g->m, t, 2)),
+                           ir_const(g->m, t, roll(g, 2)));
     }
     const uint32_t c = ir_const(g->m, TYPE_U32, count);
     const uint32_t x = gen_value(g, TYPE_U32);
@@ -358,7 +365,8 @@ uint32_t gen_linear(struct gen *g)
         case 4: x = gen_op2(g, OP_SUB, t, chance(g, 50) ? x : c, chance(g, 50) ? c : x); break;
         case 5: x = gen_op2(g, chance(g, 50) ? OP_SHL : OP_SHR, t, x, ir_const(g->m, TYPE_U32, roll(g, 7))); break;
         case 6:
-            x = gen_op2(g, OP_AND, t, x, ir_const(g->m, t, (uint64_t[]){1, 3, 7, 15, 31, 63, 255, 0xfffffff0u}[roll(g, 8)]));
+            x = gen_op2(g, OP_AND, t, x,
+                        ir_const(g->m, t, (uint64_t[]){1, 3, 7, 15, 31, 63, 255, 0xfffffff0u}[roll(g, 8)]));
             break;
         case 7: {
             static const enum op divide[] = {OP_DIV_TRUNC, OP_DIV_FLOOR, OP_REM_TRUNC, OP_REM_FLOOR};
@@ -519,7 +527,7 @@ void gen_choose(struct gen *g, const struct gen_kind *kind, unsigned n)
 
 void gen_value_statement(struct gen *g)
 {
-    static const struct gen_kind kind[] = {{22, elementwise}, {12, algebra}, {5, select_value},
-                                           {8, convert},      {10, parts},   {8, again}, {10, linear}};
+    static const struct gen_kind kind[] = {{22, elementwise}, {12, algebra}, {5, select_value}, {8, convert},
+                                           {10, parts},       {8, again},    {10, linear}};
     gen_choose(g, kind, sizeof kind / sizeof *kind);
 }

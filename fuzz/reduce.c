@@ -127,7 +127,7 @@ bool diff_check_apart(struct mem *mem, const struct gen_program *p, const struct
         child(mem, p, m, seed, seconds, f, ends[1]);
     (void)close(ends[1]);
     size_t n = 0;
-    for (ssize_t got = 1; got > 0 && n < sizeof *f; n += got > 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; got > 0 && n<sizeof *f; n += got> 0 ? (size_t)got : 0)
         got = read(ends[0], (char *)f + n, sizeof *f - n);
     (void)close(ends[0]);
     (void)waitpid(pid, &status, 0);

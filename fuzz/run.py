@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs the fuzzers for a while: random programs through random passes (fuzz_diff) and through Metal source (msl.py), bytes
-through the parser (parse_fuzz).
+"""Runs the fuzzers for a while: random programs through random passes and on the device cpu (fuzz_diff), and through Metal
+source (msl.py), bytes through the parser (parse_fuzz).
 
 Every core but one runs fuzz_diff, each from a base seed of its own, which is printed. A finding stops everything: what it
 printed says how to replay it, and files that it wrote lie in the build folder. The last line counts; the exit code is 1 if there was a finding.

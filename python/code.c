@@ -135,3 +135,43 @@ PyObject *kernel_code(struct state *st, struct kernel *k, const struct geometry 
     sk_text_free(st->context, text);
     return result;
 }
+
+/* Adds "step seconds", a line each. */
+static int add_times(PyObject *dict, const char *text)
+{
+    for (const char *line = text; *line;) {
+        const size_t n = strcspn(line, "\n");
+        size_t name = n;
+        while (name && line[name - 1] != ' ')
+            name--;
+        PyObject *key = PyUnicode_FromStringAndSize(line, name ? (Py_ssize_t)name - 1 : 0);
+        PyObject *seconds = PyFloat_FromDouble(strtod(line + name, NULL));
+        const int status = key && seconds ? PyDict_SetItem(dict, key, seconds) : -1;
+        Py_XDECREF(key);
+        Py_XDECREF(seconds);
+        if (status < 0)
+            return -1;
+        line += n + (line[n] != 0);
+    }
+    return 0;
+}
+
+PyObject *kernel_timings(struct state *st, struct kernel *k)
+{
+    PyObject *dict = PyDict_New();
+    PyObject *trace = k->module ? PyFloat_FromDouble((double)k->traced * 1e-9) : NULL;
+    char *text = NULL;
+    sk_error err = {0};
+    int status = dict ? 0 : -1;
+    if (dict && trace)
+        status = PyDict_SetItemString(dict, "trace", trace);
+    Py_XDECREF(trace);
+    if (status == 0 && k->pipeline && k->on_cpu && k->latest.x &&
+        sk_pipeline_text(k->pipeline, k->latest, false, SK_TEXT_TIMES, &text, &err) == SK_OK)
+        status = add_times(dict, text);
+    if (text)
+        sk_text_free(st->context, text);
+    if (status < 0)
+        Py_CLEAR(dict);
+    return PyErr_Occurred() ? NULL : dict;
+}

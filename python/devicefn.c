@@ -30,6 +30,18 @@ static const char *fn_name(struct state *st, PyObject *fn, PyObject **held)
     return text ? text : "function";
 }
 
+/* As functools does: the object's own __module__ is its function's, that of its type stays the package's. */
+int own_module(PyObject *fn, PyObject **dict)
+{
+    PyObject *name = PyObject_GetAttrString(fn, "__module__");
+    if (!name)
+        return -1;
+    *dict = PyDict_New();
+    const int status = *dict ? PyDict_SetItemString(*dict, "__module__", name) : -1;
+    Py_DECREF(name);
+    return status;
+}
+
 PyObject *device_fn_new(PyObject *module, PyObject *fn)
 {
     struct state *st = state_of_module(module);
@@ -40,7 +52,7 @@ PyObject *device_fn_new(PyObject *module, PyObject *fn)
     d->dict = d->weak = NULL;
     memset(&d->sig, 0, sizeof d->sig);
     PyObject_GC_Track(d);
-    if (signature_read(st, fn, true, false, &d->sig) < 0)
+    if (signature_read(st, fn, true, false, &d->sig) < 0 || own_module(fn, &d->dict) < 0)
         Py_CLEAR(d);
     return (PyObject *)d;
 }
@@ -340,7 +352,6 @@ static PyMemberDef device_fn_members[] = {
     {0}};
 static PyGetSetDef device_fn_getset[] = {{"__name__", get_from_fn, NULL, NULL, "__name__"},
                                          {"__qualname__", get_from_fn, NULL, NULL, "__qualname__"},
-                                         {"__module__", get_from_fn, NULL, NULL, "__module__"},
                                          {"__doc__", get_from_fn, NULL, NULL, "__doc__"},
                                          {0}};
 static PyMethodDef device_fn_methods[] = {{"__reduce__", device_fn_reduce, METH_NOARGS, NULL}, {0}};

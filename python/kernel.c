@@ -160,6 +160,7 @@ static int kernel_trace_locked(struct state *st, struct kernel *k)
         return -1;
     }
     int status = -1;
+    const uint64_t begin = os_nanoseconds();
     if (session_open(st, &s, &m->head.mem) == 0) {
         status = trace_in_session(st, &s, k, &m->ir);
         PyObject *type, *value, *traceback;
@@ -173,6 +174,7 @@ static int kernel_trace_locked(struct state *st, struct kernel *k)
     }
     k->has_loop = module_has_loop(m->ir);
     k->n_nodes = m->ir->nodes.n;
+    k->traced = os_nanoseconds() - begin;
     k->module = m;
     return 0;
 }
@@ -339,7 +341,7 @@ static PyObject *kernel_new(struct state *st, PyObject *fn, bool fast, bool no_c
     PyObject_GC_Track(k);
     if (!k->lock)
         PyErr_NoMemory();
-    if (!k->lock || signature_read(st, fn, false, false, &k->sig) < 0 ||
+    if (!k->lock || signature_read(st, fn, false, false, &k->sig) < 0 || own_module(fn, &k->dict) < 0 ||
         !(k->name = PyObject_GetAttr(fn, st->str.__name__)))
         Py_CLEAR(k);
     else
@@ -520,6 +522,12 @@ static PyObject *get_cpu_asm(PyObject *self, void *closure)
     return kernel_code(STATE_OF(self), kernel_of(self), NULL, SK_TEXT_ASM);
 }
 
+static PyObject *get_timings(PyObject *self, void *closure)
+{
+    (void)closure;
+    return kernel_timings(STATE_OF(self), kernel_of(self));
+}
+
 static PyObject *get_source_map(PyObject *self, void *closure)
 {
     (void)closure;
@@ -551,10 +559,13 @@ static PyGetSetDef kernel_getset[] = {
      "there, else of 256 threads; a bound kernel's own has its threadgroup.",
      NULL},
     {"cpu_asm", get_cpu_asm, NULL, "The same as this processor's instructions, made by LLVM.", NULL},
+    {"timings", get_timings, NULL,
+     "Step to seconds: what tracing and the latest compilation for the device cpu took; a step that was not needed "
+     "took 0.",
+     NULL},
     {"source_map", get_source_map, NULL, "Line of metal_source, from 1, to (file, line) of the Python source.", NULL},
     {"__name__", get_from_fn, NULL, NULL, "__name__"},
     {"__qualname__", get_from_fn, NULL, NULL, "__qualname__"},
-    {"__module__", get_from_fn, NULL, NULL, "__module__"},
     {"__doc__", get_from_fn, NULL, NULL, "__doc__"},
     {0}};
 static PyMethodDef kernel_methods[] = {

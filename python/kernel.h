@@ -52,6 +52,7 @@ struct kernel {
     sk_module *module;         /* null until traced */
     bool has_loop;
     uint32_t n_nodes;
+    uint64_t traced;                   /* nanoseconds that tracing took */
     PyObject *metal, *ir, *source_map; /* null until asked for */
     sk_library *library;
     sk_function *function;
@@ -78,6 +79,7 @@ struct geometry;
 void expect_kernel(struct state *st, const struct kernel *k);
 /* The code on the device cpu, of the bound kernel's geometry, or (null) of the latest threadgroup. */
 PyObject *kernel_code(struct state *st, struct kernel *k, const struct geometry *g, sk_text kind);
+PyObject *kernel_timings(struct state *st, struct kernel *k); /* a dict: step to seconds */
 
 /* ---- bound.c ----------------------------------------------------------------------------------------------------- */
 

@@ -310,6 +310,8 @@ PyObject *jit(PyObject *module, PyObject *const *args, Py_ssize_t n, PyObject *k
 /* ---- devicefn.c -------------------------------------------------------------------------------------------------- */
 
 PyObject *device_fn_new(PyObject *module, PyObject *fn);
+int own_module(PyObject *fn,
+               PyObject **dict); /* a dict with __module__, for an object that stands for fn; -1: exception */
 void device_fn_variants_free(struct session *s);
 
 /* Runs a call of the library without the GIL. A thread that Python does not wait for may be in one when the interpreter ends,

@@ -497,7 +497,8 @@ SK_API const char *sk_pipeline_note(const sk_pipeline *pipeline);
 typedef enum sk_text {
     SK_TEXT_LLVM,           /* LLVM's IR as it is generated */
     SK_TEXT_LLVM_OPTIMISED, /* the same after LLVM's passes */
-    SK_TEXT_ASM             /* the processor's instructions */
+    SK_TEXT_ASM,            /* the processor's instructions */
+    SK_TEXT_TIMES           /* lines "step seconds": what the latest compilation for that size took, "" before one */
 } sk_text;
 SK_API sk_status sk_pipeline_text(sk_pipeline *pipeline, sk_size threadgroup, bool unchecked, sk_text kind, char **out,
                                   sk_error *err);
@@ -536,7 +537,8 @@ typedef struct sk_launch {
     size_t n_args;
     const sk_arg *args;
     const volatile int *stop; /* null, or a word that becomes non-zero to stop the launch: SK_ERR_INTERRUPTED */
-    bool unchecked;   /* accesses are not checked, for measuring: one out of bounds does anything. Devices may refuse it */
+    bool
+        unchecked; /* accesses are not checked, for measuring: one out of bounds does anything. Devices may refuse it */
     uint32_t workers; /* threads of this process that may take part; 0: those of the device */
 } sk_launch;
 SK_API sk_status sk_pipeline_launch(sk_pipeline *pipeline, const sk_launch *launch, sk_error *err);

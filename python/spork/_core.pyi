@@ -156,6 +156,7 @@ class JittedKernel:
     ir: str
     cpu_ir: str
     cpu_asm: str
+    timings: dict[str, float]
     source_map: dict[int, tuple[str, int]]
     def __getitem__(self, geometry: tuple[_Size, _Size]) -> BoundKernel: ...
     def bind(

@@ -709,7 +709,7 @@ static void one_row(const struct asked *q, struct spot *p, bool proved)
     struct emit *const e = &l->e;
     const struct term *const t = &q->a->term[0];
     const bool full = l->mask.shape == V_CONST, linear = t->x.shape == V_LINEAR, down = linear && t->x.stride < 0;
-    const bool test = !proved && (!l->opt.unchecked || q->align || linear);
+    const bool test = !proved && (!l->opt.unchecked || q->align);
     const uint64_t lanes = l->e.width - 1, span = linear ? lanes * magnitude(t->x.stride) : 0;
     const unsigned bits = t->bits - (t->is_signed ? 1u : 0u);
     struct limit k = {.region = q->a->region,

@@ -25,10 +25,10 @@
 #define NAME_LENGTH 32
 #define MAX_ENTRY ((uint64_t)64 << 20)
 #define NOTE_BYTES 128
-#define TOUCH_SECONDS 3600 /* an entry's time of use is this exact */
-#define STALE_SECONDS 3600 /* a temporary file this old belongs to nobody */
-#define SCAN_EVERY 16u     /* one put in so many looks at the folder's size, */
-#define SCAN_BYTES (1u << 20) /* and each of an entry this large: the bound is passed by a few MiB at most */
+#define TOUCH_SECONDS 3600     /* an entry's time of use is this exact */
+#define STALE_SECONDS 3600     /* a temporary file this old belongs to nobody */
+#define SCAN_EVERY 16u         /* one put in so many looks at the folder's size, */
+#define SCAN_BYTES (1u << 20)  /* and each of an entry this large: the bound is passed by a few MiB at most */
 #define BLOCK ((uint64_t)4096) /* files take whole ones */
 
 struct entry_head {
@@ -110,7 +110,8 @@ static bool same_key(const struct cache_key *a, const struct cache_key *b)
  * out; of 0x80000008, the sizes of addresses and the number of processors; of 13, the size of what is kept. */
 static const struct {
     uint32_t leaf, part, registers; /* bits: EAX, EBX, ECX, EDX */
-} leaves[] = {{1, 0, 13}, {7, 0, 15}, {7, 1, 15}, {13, 1, 1}, {0x19, 0, 2}, {0x24, 0, 2}, {0x80000001, 0, 12}, {0x80000008, 0, 2}};
+} leaves[] = {{1, 0, 13},   {7, 0, 15},   {7, 1, 15},          {13, 1, 1},
+              {0x19, 0, 2}, {0x24, 0, 2}, {0x80000001, 0, 12}, {0x80000008, 0, 2}};
 #endif
 
 void cache_machine(char *out, size_t cap)
@@ -325,8 +326,8 @@ char *cache_get(struct mem *mem, const struct cache_key *k, size_t *size)
     char *const bytes = mem_alloc(mem, n);
     f = open_folder(false);
     const int fd = f.fd < 0 ? -1 : open_entry(f.fd, name, &s);
-    const bool good = fd >= 0 && (uint64_t)s.st_size == sizeof h + n && read_entry(fd, &h, bytes, n) && plausible(&h, &s) &&
-                      same_key(&h.key, k);
+    const bool good = fd >= 0 && (uint64_t)s.st_size == sizeof h + n && read_entry(fd, &h, bytes, n) &&
+                      plausible(&h, &s) && same_key(&h.key, k);
     /* A clock that was wrong once must not keep an entry for ever, hence both ways. */
     const int64_t age = good ? (int64_t)time(NULL) - (int64_t)s.st_mtime : 0;
     if (age > TOUCH_SECONDS || age < -TOUCH_SECONDS)

@@ -195,11 +195,21 @@ static void arrive(struct lower *l, uint32_t frame, uint32_t exit)
         e_put(e, f->out, e_or(e, e_get(e, f->out), l->mask));
 }
 
+/* Do lanes leave for this frame at several times, in iterations of a loop inside of it? */
+static bool leaves_apart(const struct lower *l, uint32_t frame)
+{
+    const struct control *const c = l->control;
+    for (uint32_t k = frame + 1; k < c->frames.n; k++)
+        if (c->mixed[c->frames.at[k].node] && ir_at(l->m, c->frames.at[k].node)->op == OP_LOOP)
+            return true;
+    return false;
+}
+
 static void repeat(struct lower *l, uint32_t frame, uint32_t exit)
 {
     struct emit *const e = &l->e;
     struct frame *const f = &l->control->frames.at[frame];
-    carry(l, exit, 0, f->first_arg, f->n_args, f->repeated);
+    carry(l, exit, 0, f->first_arg, f->n_args, f->repeated || leaves_apart(l, frame));
     f->repeated = true;
     if (l->control->mixed[f->node])
         e_put(e, f->again, e_or(e, e_get(e, f->again), l->mask));

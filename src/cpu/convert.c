@@ -27,8 +27,8 @@ static struct val to_integer(struct lower *l, struct val x, enum scalar to)
     return e_select(e, e_cmp(e, "fcmp olt", x, e_f32(low)), e_const(t, (uint64_t)1 << (bits - 1)), r);
 }
 
-/* bf16 has 8 bits: of a magnitude of more than 24 the bits below the top 24 are gathered in the lowest, which no rounding
- * to 8 can mistake for a tie; then it is exact in f32, and rounded once. */
+/* bf16 has 8 bits: of a magnitude of more than 24 the bits below the top 24 are gathered in the lowest, which no
+ * rounding to 8 can mistake for a tie; then it is exact in f32, and rounded once. */
 static struct val gathered(struct lower *l, struct val x, bool sg)
 {
     struct emit *const e = &l->e;

@@ -1,5 +1,5 @@
-/* divide.c - division of integers. No lane may divide by 0, nor the smallest by -1, whatever it holds: such divisors are replaced
- * before, and what they stand for is put in after.
+/* divide.c - division of integers. No lane may divide by 0, nor the smallest by -1, whatever it holds: such divisors
+ * are replaced before, and what they stand for is put in after.
  */
 #include "cpu/ops.h"
 
@@ -20,8 +20,8 @@ static bool is_power(uint64_t x)
  *
  * Vectors have no integer division; LLVM makes multiplications for constants, and one scalar division a lane for the
  * rest. Narrower ones go through floats: let n be the integer above the exact a / b, of magnitudes below 2^p. Then
- * n - a / b >= 1 / b, relative to n at least 1 / (b n) > 2^-(p + 1), as b n <= a + b. A double rounds by less than 2^-53
- * (p = 32), a float by less than 2^-24 (p = 16), so the rounded quotient stays below n and truncates to what a / b does.
+ * n - a / b >= 1 / b, relative to n at least 1 / (b n) > 2^-(p + 1), as b n <= a + b. A double rounds by at most 2^-53
+ * (p = 32), a float by at most 2^-24 (p = 16), so the rounded quotient stays below n and truncates as a / b does.
  */
 static struct val quotient_of(const struct division *d, struct val b)
 {

@@ -8,6 +8,8 @@
 
 typedef int32_t cpu_kernel(struct cpu_worker *worker, uint32_t x0, uint32_t x1, uint32_t y, uint32_t z);
 
+enum cpu_step { CPU_LOWER, CPU_OPEN, CPU_COMPILE, CPU_LINK, CPU_STEPS };
+
 /* A kernel compiled for a shape. Immutable once it is found in its program, but for `cost`. */
 struct cpu_variant {
     struct cpu_options opt;
@@ -18,6 +20,7 @@ struct cpu_variant {
     size_t stack;          /* bytes that a bundle may need */
     uint32_t cost;         /* atomic: nanoseconds of a threadgroup the last time, 0: not known. A hint */
     struct object_code code;
+    uint64_t took[CPU_STEPS];  /* nanoseconds; 0: not done, as what the cache saves */
     struct cpu_variant *older; /* of its program */
 };
 

@@ -279,8 +279,10 @@ static void count(const struct lower *l, uint32_t region, struct census *c)
             c->collective = true;
         if (x->op == OP_CALL || x->op == OP_PRINT || x->op == OP_VAR)
             c->refused = op_info[x->op].name;
-        if (x->op == OP_BITCAST && scalar_info[ir_type_scalar(x->type)].class_ != CLASS_F)
-            c->float_bits = true;
+        if (x->op == OP_BITCAST) {
+            const enum scalar from = ir_type_scalar(ir_at(l->m, x->in[0])->type);
+            c->float_bits = c->float_bits || (scalar_info[from].class_ == CLASS_F && from != ir_type_scalar(x->type));
+        }
         if (x->type != TYPE_VOID && lower_leaves(l->m, x->type) > MAX_VALUE_LEAVES)
             c->refused = "a value of more than 1,024 scalars";
         if (ir_is_construct(x->op))

@@ -346,16 +346,31 @@ uint32_t pool_threads(void)
     return LOAD(pool.threads);
 }
 
-uint32_t pool_default(void)
+/* What SPORK_THREADS asks for; 0: nothing, or nothing that can be. */
+static uint32_t asked_for(void)
 {
     const char *const text = getenv("SPORK_THREADS");
-    if (text && *text) {
-        char *end;
-        errno = 0;
-        const unsigned long n = strtoul(text, &end, 10);
-        if (!*end && !errno && n >= 1)
-            return n < POOL_MOST ? (uint32_t)n : POOL_MOST;
-    }
+    if (!text || *text < '0' || *text > '9')
+        return 0;
+    char *end;
+    errno = 0;
+    const unsigned long n = strtoul(text, &end, 10);
+    return !*end && !errno && n <= POOL_MOST ? (uint32_t)n : 0;
+}
+
+sk_status pool_check(sk_error *err)
+{
+    const char *const text = getenv("SPORK_THREADS");
+    if (text && *text && !asked_for())
+        return ERR(err, THREADS_ENV, text, POOL_MOST);
+    return SK_OK;
+}
+
+uint32_t pool_default(void)
+{
+    const uint32_t asked = asked_for();
+    if (asked)
+        return asked;
     long n = 0;
 #if defined(__linux__)
     cpu_set_t set;

@@ -52,7 +52,8 @@ bool pool_is_awake(void);                 /* is a thread looking for work right 
 
 /* Threads that a launch uses unless told otherwise: SPORK_THREADS, else the processors this process may use. */
 uint32_t pool_default(void);
-uint32_t pool_threads(void); /* that the pool has now, for tests and reports */
+sk_status pool_check(sk_error *err); /* SK_ERR_VALUE: SPORK_THREADS is no number from 1 to POOL_MOST */
+uint32_t pool_threads(void);         /* that the pool has now, for tests and reports */
 
 /* Counts forks on the way from the first process that used the pool to this one. Registers fork's handlers. */
 uint32_t pool_generation(void);

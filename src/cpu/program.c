@@ -18,7 +18,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#define STATIC_SHAPES 8u
+/* Code whose size is a run-time value may be thirty times slower in two dimensions, and who tunes a kernel tries many. */
+#define STATIC_SHAPES 64u
 
 /* Most text for each way to compile, so that a compilation stays below about two seconds (docs/decisions.md). What matters is
  * how many values are live at once: with few LLVM takes 1.5 ms for a KiB, with hundreds ten times that, but for the last
@@ -347,6 +348,13 @@ static sk_status load(struct cpu_variant *v, const void *bytes, size_t n, sk_err
     return SK_OK;
 }
 
+static void step_done(struct cpu_variant *v, enum cpu_step step, uint64_t *begin)
+{
+    const uint64_t now = os_nanoseconds();
+    v->took[step] = now - *begin;
+    *begin = now;
+}
+
 static sk_status compile_text(struct cpu_program *p, struct mem *temp, struct cpu_variant *v, struct buf *text,
                               sk_error *err)
 {
@@ -364,14 +372,20 @@ static sk_status compile_text(struct cpu_program *p, struct mem *temp, struct cp
     cache_key_add(&key, text->at, text->n);
     size_t n = 0;
     char *object = cache_get(temp, &key, &n);
-    if (object && load(v, object, n, NULL) == SK_OK)
+    uint64_t begin = os_nanoseconds();
+    const bool cached = object && load(v, object, n, NULL) == SK_OK;
+    step_done(v, CPU_LINK, &begin);
+    if (cached)
         return SK_OK;
     struct llvm *l = NULL;
     TRY(llvm_open(temp, &l, err));
+    step_done(v, CPU_OPEN, &begin);
     const sk_status st = llvm_compile(l, text->at, text->n, effort, LLVM_OBJECT, temp, &object, &n, err);
     llvm_close(l);
     TRY(st);
+    step_done(v, CPU_COMPILE, &begin);
     TRY(load(v, object, n, err));
+    step_done(v, CPU_LINK, &begin);
     (void)snprintf(note, sizeof note, "%s %ux%ux%u%s", p->name, v->opt.dims[0], v->opt.dims[1], v->opt.dims[2],
                    v->opt.edge ? " edge" : "");
     cache_put(temp, &key, object, n, note);
@@ -387,7 +401,9 @@ static sk_status build_in(struct cpu_program *p, struct mem *temp, struct cpu_va
 {
     struct buf text;
     buf_init(&text, temp);
+    uint64_t begin = os_nanoseconds();
     TRY(cpu_lower(&p->mem, p->m, p->func, &v->opt, &text, &v->lowered, err));
+    step_done(v, CPU_LOWER, &begin);
     if (v->lowered.interpret) {
         interpret(p, v, v->lowered.interpret);
         return SK_OK;
@@ -474,8 +490,8 @@ static bool has_room(const struct cpu_program *p)
 {
     unsigned n = 0;
     for (const struct cpu_variant *v = LOAD(p->head); v; v = v->older)
-        n += v->opt.dims[0] != 0;
-    return n < STATIC_SHAPES * 2; /* full and cut */
+        n += v->opt.dims[0] != 0 && !v->opt.edge;
+    return n < STATIC_SHAPES;
 }
 
 static bool is_line(sk_size g)
@@ -631,10 +647,23 @@ static sk_status text_of(const struct cpu_program *p, struct mem *mem, struct cp
     return SK_OK;
 }
 
+static void write_times(const struct cpu_program *p, sk_size group, bool unchecked, struct buf *out)
+{
+    static const char *const names[CPU_STEPS] = {"lower", "open LLVM", "compile", "link"};
+    struct cpu_options o;
+    const struct cpu_variant *const v = choose(p, group, false, unchecked, &o);
+    for (unsigned k = 0; v && k < CPU_STEPS; k++)
+        buf_fmt(out, "%s %.9f\n", names[k], (double)v->took[k] * 1e-9);
+}
+
 sk_status cpu_program_text(struct cpu_program *p, sk_size group, bool unchecked, enum cpu_text kind, struct buf *out,
                            sk_error *err)
 {
     struct cpu_options o = {.dims = {group.x, group.y, group.z}, .unchecked = unchecked};
+    if (kind == CPU_TEXT_TIMES) {
+        write_times(p, group, unchecked, out);
+        return SK_OK;
+    }
     struct mem *const temp = mem_temp(out->mem);
     const sk_status st = text_of(p, temp, &o, kind, out, err);
     mem_temp_end(temp);
@@ -644,7 +673,8 @@ sk_status cpu_program_text(struct cpu_program *p, sk_size group, bool unchecked,
 /* The vector units among LLVM's list of all features of the processor: "+avx2,-sve,…". */
 static void describe_features(struct buf *out, const char *features)
 {
-    static const char *const kinds[] = {"avx", "fma", "f16c", "amx", "neon", "sve", "sme", "dotprod", "fullfp16", "bf16"};
+    static const char *const kinds[] = {"avx", "fma", "f16c",    "amx",      "neon",
+                                        "sve", "sme", "dotprod", "fullfp16", "bf16"};
     unsigned n = 0;
     for (const char *f = features; *f; f += strcspn(f, ","), f += *f == ',')
         for (size_t k = 0; *f == '+' && k < sizeof kinds / sizeof *kinds; k++)

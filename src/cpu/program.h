@@ -29,7 +29,7 @@ bool cpu_program_is_short(const struct cpu_program *p, const sk_launch *l);
 /* Null, or why the interpreter ran it, of the shape that was compiled last. Lives as long as the program. */
 const char *cpu_program_note(const struct cpu_program *p);
 
-enum cpu_text { CPU_TEXT_LLVM, CPU_TEXT_OPTIMISED, CPU_TEXT_ASM };
+enum cpu_text { CPU_TEXT_LLVM, CPU_TEXT_OPTIMISED, CPU_TEXT_ASM, CPU_TEXT_TIMES };
 /* For readers: the code of full threadgroups of that size. Opens LLVM but for CPU_TEXT_LLVM. */
 sk_status cpu_program_text(struct cpu_program *p, sk_size group, bool unchecked, enum cpu_text kind, struct buf *out,
                            sk_error *err);

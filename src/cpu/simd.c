@@ -194,9 +194,9 @@ static struct val some_lanes(struct emit *e, struct val x, unsigned first, unsig
     return r;
 }
 
-/* What the tree leaves in lane 0, which is in all: of the lanes of a step only the lower half is needed for the next one. The
- * vectors are of half the width each time, and so are the constants that meet them, which are not those of before. For
- * operations that need no function of the module: these are of the full width. */
+/* What the tree leaves in lane 0, which is in all: of the lanes of a step only the lower half is needed for the
+ * next one. The vectors are of half the width each time, and so are the constants that meet them, which are not
+ * those of before. For operations that need no function of the module: these are of the full width. */
 static struct val halved(struct group *g, enum op combine, struct val x)
 {
     struct emit *const e = g->e;
@@ -236,8 +236,8 @@ static struct val ordered(struct emit *e, struct val x)
     return e_bin(e, "xor", x, e_bin(e, "and", sign, e_const(t, UINT64_MAX >> (65 - elem_bits(t)))));
 }
 
-/* The least or greatest of floats, as integers. NaNs and lanes that are not active take the end of the order that loses, which
- * stands for a NaN. */
+/* The least or greatest of floats, as integers. NaNs and lanes that are not active take the end of the order that
+ * loses, which stands for a NaN. */
 static struct val extreme(struct group *g, enum op combine, struct val x)
 {
     struct emit *const e = g->e;
@@ -312,6 +312,8 @@ static struct val operand(struct group *g, struct val x, enum scalar s, bool rot
     struct emit *const e = g->e;
     const bool sg = scalar_info[s].class_ == CLASS_S;
     const unsigned bits = elem_bits((enum elem)x.elem);
+    if (x.shape == V_CONST) /* a negative one has high bits */
+        return e_i32(rotates ? (uint32_t)x.bits & (g->width - 1) : x.bits < FAR_AWAY ? (uint32_t)x.bits : FAR_AWAY);
     if (rotates)
         return e_bin(e, "and", e_cast(e, bits > 32 ? "trunc" : "zext", x, E_I32), e_i32(g->width - 1));
     if (bits < 32)
@@ -320,7 +322,8 @@ static struct val operand(struct group *g, struct val x, enum scalar s, bool rot
     return e_select(e, near, bits > 32 ? e_cast(e, "trunc", x, E_I32) : x, e_i32(FAR_AWAY));
 }
 
-/* The place that lane takes from: below the width of the value, from 64 of the filling (place - 64); FAR_AWAY: nowhere. */
+/* The place that lane takes from: below the width of the value, from 64 of the filling (place - 64); FAR_AWAY:
+ * nowhere. */
 #define FILLING 64u
 static struct val source(struct group *g, struct val n)
 {
@@ -362,6 +365,7 @@ struct sources {
 static struct sources constant_sources(const struct group *g, uint32_t n)
 {
     const uint32_t w = g->width;
+    const bool can_fill = g->op == OP_SIMD_FILL_UP || g->op == OP_SIMD_FILL_DOWN;
     struct sources r = {{0}, 0, 0};
     for (uint32_t l = 0; l < g->e->width; l++) {
         const uint32_t p = l & (w - 1);
@@ -377,7 +381,7 @@ static struct sources constant_sources(const struct group *g, uint32_t n)
         case OP_SIMD_FILL_UP: k = n <= p ? p - n : n <= w + p ? FILLING + w + p - n : FAR_AWAY; break;
         case OP_SIMD_FILL_DOWN: k = n < w - p ? p + n : n < 2 * w - p ? FILLING + p + n - w : FAR_AWAY; break;
         }
-        const bool fills = k >= FILLING && k < FILLING + w;
+        const bool fills = can_fill && k >= FILLING && k < FILLING + w;
         const uint32_t bit = k < w || fills ? (uint32_t)1 << l : 0;
         r.some |= bit;
         r.filled |= fills ? bit : 0;

@@ -27,7 +27,7 @@ static sk_status compile(struct mem *mem, struct ir_module *m, uint32_t kernel, 
     struct cpu_pipeline *const p = mem_zalloc(mem, sizeof *p);
     *program = p; /* is released from here on */
     p->mem = mem;
-    (void)err;
+    TRY(pool_check(err));
     return cpu_program_new(mem, m, kernel, &p->compiled);
 }
 
@@ -118,7 +118,8 @@ static const char *note(const void *program)
 static sk_status text(void *program, sk_size threadgroup, bool unchecked, sk_text kind, struct buf *out, sk_error *err)
 {
     struct cpu_pipeline *const p = program;
-    const enum cpu_text what = kind == SK_TEXT_ASM              ? CPU_TEXT_ASM
+    const enum cpu_text what = kind == SK_TEXT_TIMES            ? CPU_TEXT_TIMES
+                               : kind == SK_TEXT_ASM            ? CPU_TEXT_ASM
                                : kind == SK_TEXT_LLVM_OPTIMISED ? CPU_TEXT_OPTIMISED
                                                                 : CPU_TEXT_LLVM;
     return cpu_program_text(p->compiled, threadgroup, unchecked, what, out, err);

@@ -545,3 +545,43 @@ def test_commands_for_readers(tmp_path):
     assert "5 threads a launch" in spork("devices", SPORK_THREADS="5")[1]
     code, out, _ = spork("devices", SPORK_LLVM="off", SPORK_DEVICE="")
     assert code == 0 and out.startswith("* interp") and "- cpu: SPORK_LLVM=off" in out
+
+
+def test_timings_name_the_steps():
+    @sk.jit
+    def double(out: sk.DevicePointer[sk.dt.float32], i: sk.Uint[sk.ThreadPositionInGrid]):
+        out[i] = out[i] * 2.0
+
+    assert double.timings == {}
+    out = np.ones(64, np.float32)
+    double.launch(out, threads=64, threadgroup=32)
+    assert (out == 2).all()
+    steps = double.timings
+    assert list(steps) == ["trace", "lower", "open LLVM", "compile", "link"]
+    assert steps["trace"] > 0 and steps["lower"] > 0 and all(0 <= seconds < 60 for seconds in steps.values())
+
+
+def test_threads_of_the_environment_are_checked():
+    code = """
+import numpy as np, spork as sk
+@sk.jit
+def one(out: sk.DevicePointer[sk.dt.float32]):
+    out[0] = 1
+try:
+    one.launch(np.zeros(1, np.float32), threads=1, threadgroup=1)
+except ValueError as error:
+    print(error)
+"""
+    assert "SPORK_THREADS is 'many'; it takes a number of threads from 1 to 256" in python(code, SPORK_THREADS="many")[0]
+
+
+def test_help_reads_types():
+    import pydoc
+
+    @sk.jit
+    def one(out: sk.DevicePointer[sk.dt.float32]):
+        out[0] = 1
+
+    assert type(one).__module__ == "spork" and one.__module__ == __name__
+    for thing in (one, one.launch, one.bind, type(one)):
+        assert pydoc.render_doc(thing)

@@ -548,15 +548,19 @@ static void test_settings(void)
 {
     (void)setenv("SPORK_THREADS", "5", 1);
     CHECK_EQ(pool_default(), 5);
-    (void)setenv("SPORK_THREADS", "99999", 1);
-    CHECK_EQ(pool_default(), POOL_MOST);
+    CHECK_EQ(pool_check(NULL), SK_OK);
     (void)unsetenv("SPORK_THREADS");
+    CHECK_EQ(pool_check(NULL), SK_OK);
     const uint32_t n = pool_default();
     CHECK(n >= 1);
-    (void)setenv("SPORK_THREADS", "many", 1);
-    CHECK_EQ(pool_default(), n);
-    (void)setenv("SPORK_THREADS", "0", 1);
-    CHECK_EQ(pool_default(), n);
+    static const char *const bad[] = {"99999", "many", "0", "-1", "3x", "+2", "4294967298"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        sk_error error = {0};
+        (void)setenv("SPORK_THREADS", bad[k], 1);
+        CHECK_EQ(pool_default(), n);
+        CHECK_EQ(pool_check(&error), SK_ERR_VALUE);
+        CHECK_EQ_STR(error.name, "THREADS_ENV");
+    }
     (void)unsetenv("SPORK_THREADS");
 }
 
