@@ -172,6 +172,7 @@ static bool launch_watched(struct state *st, struct job *j, sk_launch *launch)
         j->status = sk_pipeline_launch(j->pipeline, launch, j->err);
     }
     Py_END_ALLOW_THREADS if (h) helper_give(st, h);
+    launch->stop = NULL;
     if (raised)
         PyErr_Restore(type, value, traceback);
     return raised;

@@ -391,7 +391,7 @@ static void under_mask(struct lower *l, uint32_t first, uint32_t end, struct val
 {
     struct emit *const e = &l->e;
     struct control *const c = l->control;
-    uint8_t flags[2][IR_MAX_DEPTH + 8];
+    uint8_t flags[2][IR_MAX_DEPTH + 8] = {{0}};
     const uint32_t some = e_block(e);
     const bool maybe_full = c->maybe_full;
     if ((was_full || maybe_full) && mask.shape == V_VARYING && write_twice(l, first, end)) {

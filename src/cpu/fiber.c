@@ -192,10 +192,11 @@ static void drop_stacks(struct fiber_set *s)
     for (uint32_t k = 0; k < s->cap; k++)
         __tsan_destroy_fiber(s->fiber[k].tsan);
 #endif
-    if (s->memory)
-        (void)munmap(s->memory, s->bytes);
-    free(s->fiber);
+    const struct fiber_set old = *s;
     *s = (struct fiber_set){0};
+    if (old.memory)
+        (void)munmap(old.memory, old.bytes);
+    free(old.fiber);
 }
 
 void fiber_free(struct fiber_set *set)

@@ -79,7 +79,10 @@ static void plan_memory(struct cpu_job *j)
             plan_variant(j, j->code[k]);
             regions += j->code[k]->lowered.region.n;
         }
-    const struct cpu_lowered *const any = &(j->code[0] ? j->code[0] : j->code[1])->lowered;
+    const struct cpu_variant *const code = j->code[0] ? j->code[0] : j->code[1];
+    if (!code)
+        return;
+    const struct cpu_lowered *const any = &code->lowered;
     j->threadgroup_bytes = j->sized_at;
     for (uint32_t k = 0; k < any->region.n; k++)
         if (any->region.at[k].kind == CPU_REGION_SIZED)
@@ -285,7 +288,7 @@ static uint64_t expected(const struct cpu_job *j)
 
 static void learn(const struct cpu_job *j, uint64_t nanoseconds, uint64_t groups)
 {
-    const uint64_t cost = nanoseconds / groups + 1, most = UINT32_MAX;
+    const uint64_t cost = nanoseconds / (groups ? groups : 1) + 1, most = UINT32_MAX;
     /* A hint: the only thing that changes in a variant. */
     __atomic_store_n(&((struct cpu_variant *)(uintptr_t)main_code(j))->cost, (uint32_t)(cost < most ? cost : most),
                      __ATOMIC_RELAXED);
@@ -353,7 +356,7 @@ static void run_all(struct runner *r)
         }
         done += n;
         const uint64_t spent = os_nanoseconds() - start;
-        cost = spent / done + 1;
+        cost = spent / (done ? done : 1) + 1;
         if (done < total && times(cost, total - done) > (pool_is_awake() ? AWAKE_NANOSECONDS : ASLEEP_NANOSECONDS)) {
             run_shared(r, done, cost);
             return;

@@ -577,7 +577,7 @@ static void lower_load(struct lower *l, uint32_t node)
     const struct address a = address_of(l, pointer);
     const uint64_t wide = wide_element(l, &a, false);
     struct spot p = address_place(l, &a, wide, 0);
-    struct val few[16], *const x = n > 16 ? mem_alloc(l->mem, n * sizeof *x) : few;
+    struct val few[16] = {{0}}, *const x = n > 16 ? mem_alloc(l->mem, n * sizeof *x) : few;
     const uint32_t fast = e_block(e), cold = e_block(e), join = e_block(e);
     if (!is_false(p.fits)) {
         if (!is_true(p.fits)) {
@@ -593,7 +593,7 @@ static void lower_load(struct lower *l, uint32_t node)
             e_place(e, cold);
         }
         memory_help(l, &a, node, HELPER_LOAD, 0, OP_NONE, S_VOID, 0, NULL);
-        struct val few_cold[16], *const y = n > 16 ? mem_alloc(l->mem, n * sizeof *y) : few_cold;
+        struct val few_cold[16] = {{0}}, *const y = n > 16 ? mem_alloc(l->mem, n * sizeof *y) : few_cold;
         for (uint32_t k = 0; k < n; k++) {
             const enum elem t = (enum elem)m->cells.at[k].elem;
             if (!only && p.way == WAY_ONE) /* out of bounds for all lanes */
@@ -659,7 +659,7 @@ static void lower_store(struct lower *l, uint32_t node)
     const struct address a = address_of(l, pointer);
     const uint64_t wide = wide_element(l, &a, true);
     struct spot p = address_place(l, &a, wide, 0);
-    struct val few[16], *const x = n > 16 ? mem_alloc(l->mem, n * sizeof *x) : few;
+    struct val few[16] = {{0}}, *const x = n > 16 ? mem_alloc(l->mem, n * sizeof *x) : few;
     for (uint32_t k = 0; k < n; k++)
         x[k] = from_leaves(l, value, &m->cells.at[k]);
     if (!p.apart || l->waiting)

@@ -6,6 +6,9 @@
  * instead. Variants are added at the head of a list and never change or go, so that a launch finds its own without a
  * lock.
  */
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* pthread_getattr_np */
+#endif
 #include "cpu/program.h"
 
 #include "cpu/cache.h"
@@ -13,6 +16,7 @@
 #include "llvm/llvm.h"
 #include "pass/pass.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -423,7 +427,9 @@ static sk_status build_in(struct cpu_program *p, struct mem *temp, struct cpu_va
         interpret(p, v, why);
         return SK_OK;
     }
-    if (st == SK_OK || st == SK_ERR_MEMORY || st == SK_ERR_INVALID) { /* INVALID: what was generated is wrong */
+    const bool no_thread = st == SK_ERR_MEMORY && strcmp(said.name, "LLVM_THREAD") == 0;
+    if (st == SK_OK || (st == SK_ERR_MEMORY && !no_thread) ||
+        st == SK_ERR_INVALID) { /* INVALID: what was generated is wrong */
         if (err && st != SK_OK)
             *err = said;
         return st;
@@ -557,6 +563,27 @@ static const sk_arg *apart(const struct cpu_program *p, const sk_launch *l, stru
     return copy ? copy : l->args;
 }
 
+/* Has the calling thread room for a frame of the code? Small ones are not asked for: 32 KiB are there wherever a launch is,
+ * and finding the end of a stack takes some microseconds. */
+#define SMALL_FRAME_BYTES ((size_t)32 << 10)
+static bool has_stack(const struct cpu_variant *v)
+{
+    if (v->lowered.fibers || v->stack <= OTHER_STACK_BYTES + SMALL_FRAME_BYTES)
+        return true;
+#if defined(__GLIBC__)
+    pthread_attr_t attributes;
+    void *low = NULL;
+    size_t size = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0)
+        return true;
+    const bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    return !known || (uintptr_t)__builtin_frame_address(0) - (uintptr_t)low > v->stack + OTHER_STACK_BYTES;
+#else
+    return v->stack <= OTHER_STACK_BYTES + SMALL_FRAME_BYTES * 2;
+#endif
+}
+
 sk_status cpu_program_launch(struct cpu_program *p, const sk_launch *l, struct mem *mem, const char **interpret_because,
                              sk_error *err)
 {
@@ -570,6 +597,10 @@ sk_status cpu_program_launch(struct cpu_program *p, const sk_launch *l, struct m
         TRY(get(p, g, true, l->unchecked, &edge, err));
     if ((whole && whole->interpret) || (edge && edge->interpret)) {
         *interpret_because = whole && whole->interpret ? whole->interpret : edge->interpret;
+        return SK_OK;
+    }
+    if ((whole && !has_stack(whole)) || (edge && !has_stack(edge))) {
+        *interpret_because = "the stack of the calling thread is too small for its code";
         return SK_OK;
     }
     struct mem *const temp = p->has_constants ? mem_temp(mem) : NULL;

@@ -94,7 +94,7 @@ struct bounds bounds_attribute(const struct shape *s, const struct param *p, uns
     const uint32_t n = known ? s->dims[0] * s->dims[1] * s->dims[2] : IR_MAX_THREADS;
     const uint32_t last_lane = div_up(n, s->width) * s->width - 1, last = all ? last_lane : n - 1;
     const struct bounds type = bounds_of_type(p->type);
-    int64_t lo = 0, hi = type.hi;
+    int64_t lo = 0, hi = type.hi; /* NOLINT(clang-analyzer-deadcode.DeadStores): gcc wants it */
     switch ((enum attribute)p->attribute) {
     case ATTR_NONE:
     case ATTR_COUNT:

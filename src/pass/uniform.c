@@ -420,13 +420,15 @@ static void rise(struct uniform *u, uint8_t *level, uint8_t to)
 static void leave(struct uniform *u, struct frame *f, uint32_t target, bool repeat)
 {
     uint8_t level = UNIFORM_G;
-    for (;; f = f->up) {
+    for (; f; f = f->up) {
         level = higher(level, f->now);
         if (f->node == target)
             break;
         level = higher(level, f->decided);
         f->left = higher(f->left, level);
     }
+    if (!f)
+        return;
     if (repeat) {
         f->again = higher(f->again, level);
         rise(u, &u->repeated[target], level);
