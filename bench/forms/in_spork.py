@@ -315,7 +315,7 @@ def can_leave_bounds_out():
         sk.jit(kernel).bind(threads=1, threadgroup=1, bounds="off")(out)
     except (TypeError, NotImplementedError):
         return False
-    return out[0] == 1
+    return bool(out[0] == 1)
 
 
 def forms(work, data, mode):

@@ -192,11 +192,10 @@ static void drop_stacks(struct fiber_set *s)
     for (uint32_t k = 0; k < s->cap; k++)
         __tsan_destroy_fiber(s->fiber[k].tsan);
 #endif
-    const struct fiber_set old = *s;
-    *s = (struct fiber_set){0};
-    if (old.memory)
-        (void)munmap(old.memory, old.bytes);
-    free(old.fiber);
+    if (s->memory)
+        (void)munmap(s->memory, s->bytes);
+    free(s->fiber);
+    memset(s, 0, sizeof *s);
 }
 
 void fiber_free(struct fiber_set *set)
@@ -253,7 +252,9 @@ bool fiber_need(struct fiber_set **set, uint32_t n, size_t stack)
     if (s->cap > n)
         n = s->cap;
     drop_stacks(s);
-    if (n <= SIZE_MAX / stride && make_stacks(s, n, stride, page))
+    if (n > SIZE_MAX / stride)
+        return false;
+    if (make_stacks(s, n, stride, page))
         return true;
     drop_stacks(s);
     return false;

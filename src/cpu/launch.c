@@ -80,6 +80,7 @@ static void plan_memory(struct cpu_job *j)
             regions += j->code[k]->lowered.region.n;
         }
     const struct cpu_variant *const code = j->code[0] ? j->code[0] : j->code[1];
+    j->threadgroup_at = j->private_at = 0;
     if (!code)
         return;
     const struct cpu_lowered *const any = &code->lowered;
