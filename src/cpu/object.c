@@ -553,7 +553,7 @@ static sk_status protect(const struct loader *l)
 {
     if (mprotect(l->memory, l->code_bytes, PROT_READ | PROT_EXEC) != 0 ||
         mprotect(l->memory + l->code_bytes, l->size - l->code_bytes, PROT_READ) != 0)
-        return ERR(l->err, OBJECT_PROTECT, strerror(errno));
+        return ERR(l->err, OBJECT_PROTECT, errno);
     __builtin___clear_cache((char *)l->memory, (char *)l->memory + l->code_bytes);
     return SK_OK;
 }
