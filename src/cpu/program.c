@@ -25,7 +25,7 @@
 /* Code whose size is a run-time value may be thirty times slower in two dimensions, and who tunes a kernel tries many. */
 #define STATIC_SHAPES 64u
 
-/* Most text for each way to compile, so that a compilation stays below about two seconds (docs/decisions.md). What matters is
+/* Most text for each way to compile, so that a compilation takes seconds at most (docs/decisions.md). What matters is
  * how many values are live at once: with few LLVM takes 1.5 ms for a KiB, with hundreds ten times that, but for the last
  * way. Past it the interpreter runs the kernel. */
 #define FULL_BYTES ((size_t)128 << 10)
